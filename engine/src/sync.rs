@@ -1,6 +1,23 @@
-//! The one place that names atomics.
+//! The one place that names atomics: std's, or loom's under `cfg(lease_loom)`.
+//!
+//! The rest of the engine takes its atomics from here, so that loom explores the code that ships.
+//! Nothing else may name `std::sync::atomic`.
 
-/// Atomics that no model explores: clocks and counters, on which no protocol depends.
+/// Atomics that loom never models: clocks and counters, on which no protocol depends.
 pub(crate) mod plain {
     pub(crate) use std::sync::atomic::{AtomicU64, Ordering};
 }
+
+#[cfg(lease_loom)]
+pub(crate) use modelled::{AtomicU32, AtomicU64, Ordering, step};
+#[cfg(not(lease_loom))]
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Marks a call into a crate that loom does not instrument. Under loom it is a switch point and a
+/// happens-before edge, so that the call runs as one atomic step; otherwise it is nothing.
+#[cfg(not(lease_loom))]
+#[inline(always)]
+pub(crate) const fn step() {}
+
+#[cfg(lease_loom)]
+mod modelled;

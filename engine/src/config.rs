@@ -1,0 +1,117 @@
+//! What can be chosen about a memory store, and its checks.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use crate::contract::MAX_TTL;
+
+/// Most entries that a memory store may be built for: slot numbers are 31 bits, since each slot
+/// has two expiry records and both have numbers.
+pub const MAX_ENTRIES: usize = (1 << 31) - 2;
+
+/// Settings of a [`MemoryStore`](crate::MemoryStore). Setters take what they are given; the checks
+/// are made when the store is built.
+///
+/// ```
+/// use std::time::Duration;
+/// use leasehold::{MemoryConfig, MemoryStore};
+///
+/// let config = MemoryConfig::default().max_entries(1_000).late_grace(Duration::from_secs(5));
+/// assert!(MemoryStore::new(config).is_ok());
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct MemoryConfig {
+    /// Most live keys, 1 to [`MAX_ENTRIES`]; default 100,000 (Coco's). At the bound an acquire of
+    /// a new key is refused; nothing is evicted.
+    pub max_entries: usize,
+    /// How long a lease outlives its deadline for its holder alone, so that a late commit still
+    /// counts; zero to ten years; default 30 s. Longer holds the places of dead holders longer.
+    pub late_grace: Duration,
+    /// Most bytes of all outcomes that are kept or still held by readers; default 64 MiB. Beyond
+    /// it commits succeed without their outcome. Zero keeps none.
+    pub max_outcome_bytes: usize,
+}
+
+impl MemoryConfig {
+    /// Sets [`MemoryConfig::max_entries`].
+    #[must_use]
+    pub const fn max_entries(mut self, max_entries: usize) -> Self {
+        self.max_entries = max_entries;
+        self
+    }
+
+    /// Sets [`MemoryConfig::late_grace`].
+    #[must_use]
+    pub const fn late_grace(mut self, late_grace: Duration) -> Self {
+        self.late_grace = late_grace;
+        self
+    }
+
+    /// Sets [`MemoryConfig::max_outcome_bytes`].
+    #[must_use]
+    pub const fn max_outcome_bytes(mut self, max_outcome_bytes: usize) -> Self {
+        self.max_outcome_bytes = max_outcome_bytes;
+        self
+    }
+
+    /// Checks every setting.
+    pub(crate) fn check(&self) -> Result<(), ConfigError> {
+        if self.max_entries == 0 || self.max_entries > MAX_ENTRIES {
+            return Err(ConfigError::MaxEntries {
+                given: self.max_entries,
+            });
+        }
+        if self.late_grace > MAX_TTL {
+            return Err(ConfigError::LateGrace);
+        }
+        Ok(())
+    }
+}
+
+impl Default for MemoryConfig {
+    fn default() -> Self {
+        Self {
+            max_entries: 100_000,
+            late_grace: Duration::from_secs(30),
+            max_outcome_bytes: 64 << 20,
+        }
+    }
+}
+
+/// Why a [`MemoryConfig`] was refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ConfigError {
+    /// `max_entries` is zero or too large.
+    #[error("max_entries is {given}, it must be from 1 to {MAX_ENTRIES}")]
+    MaxEntries {
+        /// The number that was given.
+        given: usize,
+    },
+    /// `late_grace` is longer than ten years.
+    #[error("late_grace is longer than ten years")]
+    LateGrace,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_checked_at_both_ends() {
+        let check = |max| MemoryConfig::default().max_entries(max).check();
+        assert_eq!(check(0), Err(ConfigError::MaxEntries { given: 0 }));
+        assert_eq!(check(1), Ok(()));
+        assert_eq!(check(MAX_ENTRIES), Ok(()));
+        assert!(check(MAX_ENTRIES + 1).is_err());
+        let grace = |grace| MemoryConfig::default().late_grace(grace).check();
+        assert_eq!(grace(Duration::ZERO), Ok(()));
+        assert_eq!(grace(MAX_TTL), Ok(()));
+        assert_eq!(
+            grace(MAX_TTL + Duration::from_nanos(1)),
+            Err(ConfigError::LateGrace)
+        );
+    }
+}

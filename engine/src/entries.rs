@@ -1,0 +1,78 @@
+//! The parts of a memory store that an entry touches, and what ending an entry means for each.
+//!
+//! Shared by the verbs and the sweep, so that a place is refunded in one way only.
+
+use std::time::Duration;
+
+use crate::bound::Bound;
+use crate::clock::{Deadline, Tick};
+use crate::config::MemoryConfig;
+use crate::expiry::Expiry;
+use crate::index::{ChainIndex, Fingerprints, Found, Index, Outcomes, Slot};
+use crate::stats::Counters;
+use crate::word::{LeaseWord, Phase, Word};
+
+/// Everything that is kept per entry.
+pub(crate) struct Entries {
+    pub(crate) index: ChainIndex,
+    pub(crate) bound: Bound,
+    pub(crate) expiry: Expiry,
+    pub(crate) fingerprints: Fingerprints,
+    pub(crate) outcomes: Outcomes,
+    pub(crate) counters: Counters,
+    late_grace: Duration,
+}
+
+impl Entries {
+    pub(crate) fn new(config: &MemoryConfig) -> Self {
+        let count = config.max_entries;
+        Self {
+            index: ChainIndex::new(count),
+            bound: Bound::new(count),
+            expiry: Expiry::new(count),
+            fingerprints: Fingerprints::new(count),
+            outcomes: Outcomes::new(count, config.max_outcome_bytes),
+            counters: Counters::new(),
+            late_grace: config.late_grace,
+        }
+    }
+
+    /// From when the entry's place may go to another key: a lease has its late grace.
+    pub(crate) fn due(&self, word: Word) -> Deadline {
+        match word.phase() {
+            Phase::InFlight => word.deadline().plus(self.late_grace),
+            _ => word.deadline(),
+        }
+    }
+
+    /// Whether the entry is kept, and its place may go to another key.
+    pub(crate) fn is_due(&self, word: Word, now: Tick) -> bool {
+        word.is_kept() && self.due(word).is_past(now)
+    }
+
+    /// Makes sure that a kept entry is found when it falls due.
+    pub(crate) fn arm(&self, slot: Slot, word: Word, now: Tick) {
+        self.expiry.arm(slot.0, self.due(word), now);
+    }
+
+    /// Ends an entry if its word is still the one that was seen. Its slot is free before its place is
+    /// refunded, so that who gets the place finds a slot. The outcome may go last: it counts for its
+    /// own generation alone.
+    pub(crate) fn end(&self, found: Found) -> bool {
+        let Some(cell) = self.index.word(found.slot) else {
+            return false;
+        };
+        if cell.kill(found.word).is_none() {
+            return false;
+        }
+        self.index.free(found.slot);
+        self.bound.refund();
+        self.outcomes.clear(found.slot, found.word.generation());
+        true
+    }
+
+    /// A slot's word, if there is such a slot.
+    pub(crate) fn word(&self, slot: Slot) -> Option<&LeaseWord> {
+        self.index.word(slot)
+    }
+}
