@@ -1,8 +1,8 @@
 //! The bound: how many entries may be live, and who holds a place.
 //!
 //! A place is reserved before an entry is made and refunded exactly once when it ends: by the
-//! reservation's drop if no entry came of it, or by whoever kills the entry. Never by both, never by
-//! none.
+//! reservation's drop if no entry came of it, or by whoever kills the entry. Never by both, never
+//! by none.
 
 use crossbeam_utils::CachePadded;
 

@@ -55,9 +55,9 @@ impl Entries {
         self.expiry.arm(slot.0, self.due(word), now);
     }
 
-    /// Ends an entry if its word is still the one that was seen. Its slot is free before its place is
-    /// refunded, so that who gets the place finds a slot. The outcome may go last: it counts for its
-    /// own generation alone.
+    /// Ends an entry if its word is still the one that was seen. Its slot is free before its place
+    /// is refunded, so that who gets the place finds a slot. The outcome may go last: it counts for
+    /// its own generation alone.
     pub(crate) fn end(&self, found: Found) -> bool {
         let Some(cell) = self.index.word(found.slot) else {
             return false;

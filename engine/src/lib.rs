@@ -1,8 +1,9 @@
 //! Leases that make a write succeed at most once.
 //!
-//! A client sends a key with a write. The first request with that key is granted a *lease*; when the
-//! work succeeds the lease is *committed* and the key is kept for its TTL; when it fails the lease is
-//! *released* and the key may try again. Everybody else is told *in flight* or *completed*.
+//! A client sends a key with a write. The first request with that key is granted a *lease*; when
+//! the work succeeds the lease is *committed* and the key is kept for its TTL; when it fails the
+//! lease is *released* and the key may try again. Everybody else is told *in flight* or
+//! *completed*.
 //!
 //! This crate has the contract ([`LeaseStore`], implemented by shared stores too) and the in-memory
 //! store that keeps it without locks ([`MemoryStore`]).

@@ -1,7 +1,7 @@
 //! The background thread: reclaims what has expired, and keeps the coarse clock fresh.
 //!
-//! Nothing depends on it: without it expired places are reclaimed by later calls, and calls read the
-//! clock precisely. It must never keep a store alive.
+//! Nothing depends on it: without it expired places are reclaimed by later calls, and calls read
+//! the clock precisely. It must never keep a store alive.
 
 use std::io;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};

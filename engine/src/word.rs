@@ -13,10 +13,10 @@
 //!    +---- kill (release, forget, sweep) <-----------+--------------------------+
 //! ```
 //!
-//! `take` raises the generation, so (slot, generation) names one grant until 2^28 grants of the same
-//! slot later. `Pending` belongs to the thread that took it: nobody else moves the word on. Its
-//! deadline is the one that the grant will have, or none while the slot *changes hands*, that is,
-//! while it is being taken from the identity that it held.
+//! `take` raises the generation, so (slot, generation) names one grant until 2^28 grants of the
+//! same slot later. `Pending` belongs to the thread that took it: nobody else moves the word on.
+//! Its deadline is the one that the grant will have, or none while the slot *changes hands*, that
+//! is, while it is being taken from the identity that it held.
 
 use crate::clock::{Deadline, LAST_TICK, Tick};
 use crate::sync::{AtomicU64, Ordering};
@@ -142,8 +142,8 @@ impl LeaseWord {
         Word(self.0.load(Ordering::Acquire))
     }
 
-    /// Whether the word is still what it was, after reads of what it guards. A guarded field changes
-    /// only while the word does, and its readers load it with `Acquire`.
+    /// Whether the word is still what it was, after reads of what it guards. A guarded field
+    /// changes only while the word does, and its readers load it with `Acquire`.
     pub(crate) fn is_still(&self, seen: Word) -> bool {
         self.read() == seen
     }

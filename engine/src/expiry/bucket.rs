@@ -71,8 +71,8 @@ impl Bucket {
         Head::of(Top(self.0.load(Ordering::Acquire)))
     }
 
-    /// Puts a record on top; false if the bucket is closed. The caller has filed the record and owns
-    /// its link.
+    /// Puts a record on top; false if the bucket is closed. The caller has filed the record and
+    /// owns its link.
     pub(super) fn push(&self, links: &Links, record: Record) -> bool {
         let Some(link) = links.0.get(record.0 as usize) else {
             return true;
@@ -98,8 +98,8 @@ impl Bucket {
         let Some(link) = links.0.get(top.record().0 as usize) else {
             return false;
         };
-        // [R3] `Relaxed`: written before the push that [R1] saw; if the record was popped and pushed
-        // since, the tag has changed and the swap fails.
+        // [R3] `Relaxed`: written before the push that [R1] saw; if the record was popped and
+        // pushed since, the tag has changed and the swap fails.
         let below = link.load(Ordering::Relaxed);
         self.swap(top, below).is_ok()
     }

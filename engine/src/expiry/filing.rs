@@ -11,9 +11,9 @@ use crate::sync::{AtomicU64, Ordering};
 /// The half's record is in a bucket.
 const FILED: u32 = 1 << 31;
 
-// A bucket lies at most this far ahead when it is filed, and comes nearer ever after, so 31 bits and
-// a sign tell how far. Only one that nobody has swept for a year could be taken for a later one, and
-// that files a record too many, never one too few.
+// A bucket lies at most this far ahead when it is filed, and comes nearer ever after, so 31 bits
+// and a sign tell how far. Only one that nobody has swept for a year could be taken for a later
+// one, and that files a record too many, never one too few.
 const _: () = assert!(AHEAD_MAX < 1 << 30);
 
 /// Which of a slot's two records.
@@ -58,8 +58,8 @@ impl Filing {
         let due_ahead = i128::from(due.0) - i128::from(now.0);
         let covers = |half: u32| half & FILED != 0 && i128::from(ahead(half, now)) <= due_ahead;
         // [E1] `AcqRel`, and a read-modify-write although nothing changes: it and [E2] are in one
-        // order. If this one comes first, the taker's `Acquire` sees the word that the caller moved.
-        // If the taker's comes first, this one sees the record unfiled.
+        // order. If this one comes first, the taker's `Acquire` sees the word that the caller
+        // moved. If the taker's comes first, this one sees the record unfiled.
         let mut seen = self.0.fetch_or(0, Ordering::AcqRel);
         // Ends: a failed swap means that a record was filed or unfiled, each at most once per
         // move of the entry's word.

@@ -3,8 +3,9 @@
 //! # Buckets
 //! A bucket is named by the tick at which it *begins* and is opened then, not at its end: records
 //! that are not due yet move to finer buckets. A record that is filed for `r` ticks ahead goes into
-//! a bucket at most `r / 64` wide, so it is refiled four or five times in a day's life and stands in
-//! a bucket of its own tick for the last two seconds. One skiplist node per bucket, not per entry.
+//! a bucket at most `r / 64` wide, so it is refiled four or five times in a day's life and stands
+//! in a bucket of its own tick for the last two seconds. One skiplist node per bucket, not per
+//! entry.
 //!
 //! # Records
 //! Each slot has two records, allocated with the store: so they are bounded, and filing one
@@ -18,8 +19,8 @@
 //! Whoever moves an entry's deadline calls [`Expiry::arm`] after the move; whoever takes a record
 //! out of a bucket unfiles it *first* and reads the entry's word *then*. Both go through a
 //! read-modify-write of the slot's filing state: so either the mover sees the record unfiled and
-//! files it, or the taker sees the moved word and files it. Every kept entry has a record that fires
-//! no later than it falls due.
+//! files it, or the taker sees the moved word and files it. Every kept entry has a record that
+//! fires no later than it falls due.
 //!
 //! # Nothing in hand
 //! A due entry is killed while its record is still in its bucket, by as many threads as like, and

@@ -3,8 +3,8 @@
 use crate::clock::{Deadline, Tick};
 
 /// A bucket is at most this part of the time until it is due: a power of two. Larger means fewer
-/// records per bucket and fewer moves; smaller means fewer buckets. Some 64 to 128 buckets exist per
-/// doubling of the time ahead.
+/// records per bucket and fewer moves; smaller means fewer buckets. Some 64 to 128 buckets exist
+/// per doubling of the time ahead.
 const FRACTION: u64 = 64;
 
 /// No bucket is filed further ahead than this: a record for later fires early, after a year. See

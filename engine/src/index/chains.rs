@@ -2,13 +2,13 @@
 //!
 //! Each chain is a list sorted by identity, after M. Michael, "High Performance Dynamic Lock-Free
 //! Hash Tables and List-Based Sets" (SPAA 2002), with tags in the links instead of reclamation:
-//! slots are never freed, so a walk may read one that has moved on, and finds out because the way to
-//! it has changed.
+//! slots are never freed, so a walk may read one that has moved on, and finds out because the way
+//! to it has changed.
 //!
 //! # Walking
-//! At each slot: read its link, its word and its identity, then check that the link *to* it is still
-//! the one that was followed. If so, the slot was in this chain all the while, and its identity was
-//! this one. If not, start again: another thread linked or unlinked a slot.
+//! At each slot: read its link, its word and its identity, then check that the link *to* it is
+//! still the one that was followed. If so, the slot was in this chain all the while, and its
+//! identity was this one. If not, start again: another thread linked or unlinked a slot.
 //!
 //! # Leaving
 //! A slot leaves in three steps: its word changes hands, its own link is marked, the link to it is

@@ -36,8 +36,8 @@ impl Fingerprints {
             None if !self.is_used() => return,
             _ => {}
         }
-        // [P2] `Release`: the word was taken before the cell changes, so who reads the new bits sees
-        // the word changed. Pairs with [P3].
+        // [P2] `Release`: the word was taken before the cell changes, so who reads the new bits
+        // sees the word changed. Pairs with [P3].
         cell.store(bits.unwrap_or(0), Ordering::Release);
     }
 

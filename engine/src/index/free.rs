@@ -60,8 +60,8 @@ impl FreeSlots {
             // [F3] `Relaxed`: published by [F4].
             link.below.store(top as u32, Ordering::Relaxed);
             // [F4] `Release`: `below` is written before the slot can be popped. Pairs with [F5]. On
-            // failure `Relaxed`: we only try again. Ends: a failure means that another thread pushed
-            // or popped.
+            // failure `Relaxed`: we only try again. Ends: a failure means that another thread
+            // pushed or popped.
             match self.top.compare_exchange(
                 top,
                 raised(top, u64::from(slot.0) + 1),
@@ -85,8 +85,8 @@ impl FreeSlots {
         loop {
             let slot = Slot((top as u32).checked_sub(1)?);
             let link = self.links.get(slot.0 as usize)?;
-            // [F3] `Relaxed`: written before [F4]; if the slot has been popped and pushed since, the
-            // tag has changed and the swap below fails.
+            // [F3] `Relaxed`: written before [F4]; if the slot has been popped and pushed since,
+            // the tag has changed and the swap below fails.
             let below = link.below.load(Ordering::Relaxed);
             // [F5] `Acquire`, on failure too: the next top's `below` is read. Ends as in `push`.
             match self.top.compare_exchange(

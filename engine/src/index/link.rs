@@ -52,8 +52,9 @@ impl AtomicLink {
     }
 
     pub(super) fn read(&self) -> Link {
-        // [L1] `Acquire`: the slot that the link leads to is readable: its identity and its own link
-        // were written before. Pairs with [L2] and [L3]. Also keeps the checks of a walk in order.
+        // [L1] `Acquire`: the slot that the link leads to is readable: its identity and its own
+        // link were written before. Pairs with [L2] and [L3]. Also keeps the checks of a walk in
+        // order.
         Link(self.0.load(Ordering::Acquire))
     }
 
@@ -84,8 +85,8 @@ impl AtomicLink {
 
     /// The link of a slot that only the caller writes.
     fn own(&self) -> Link {
-        // [L4] `Relaxed`: the caller's own thread, or one that handed the slot over through its word
-        // ([W2]), wrote it last.
+        // [L4] `Relaxed`: the caller's own thread, or one that handed the slot over through its
+        // word ([W2]), wrote it last.
         Link(self.0.load(Ordering::Relaxed))
     }
 

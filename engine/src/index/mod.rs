@@ -13,8 +13,8 @@
 //! A dead slot keeps its identity, so the same key finds it and is granted in place: a key that is
 //! retried over and over costs no change of any chain. Only when another key needs the slot does it
 //! *change hands*: the claimer takes the word, takes the slot out of its chain, gives it the new
-//! identity, and links it in. **That link is the linearization point of a grant of a key that had no
-//! slot**: it succeeds for one of several claimers, and the others give their slots back.
+//! identity, and links it in. **That link is the linearization point of a grant of a key that had
+//! no slot**: it succeeds for one of several claimers, and the others give their slots back.
 //!
 //! # Uniqueness
 //! A chain is sorted, so an identity has one place in it, and it is linked in only there, by a swap

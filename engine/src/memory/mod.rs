@@ -1,13 +1,13 @@
 //! The in-memory store: the contract's verbs, as plain calls that never wait.
 //!
 //! Each verb reads like its law: find the entry, decide by its word and the clock, move the word by
-//! one compare and swap, and look again if another thread was first. What an entry is made of is the
-//! lower levels' business. Nothing here is `unsafe`.
+//! one compare and swap, and look again if another thread was first. What an entry is made of is
+//! the lower levels' business. Nothing here is `unsafe`.
 //!
 //! # Progress
-//! Every verb is lock-free: a retry means that another thread's move succeeded. The exception is the
-//! allocator, which is asked for a due bucket now and then, and for each kept outcome. A thread that
-//! stalls while it grants a key keeps that key in flight, and no other.
+//! Every verb is lock-free: a retry means that another thread's move succeeded. The exception is
+//! the allocator, which is asked for a due bucket now and then, and for each kept outcome. A thread
+//! that stalls while it grants a key keeps that key in flight, and no other.
 
 mod acquire;
 mod settle;
@@ -30,8 +30,8 @@ use crate::word::Phase;
 
 /// Leases in this process's memory: lock-free, bounded, and gone when the process ends.
 ///
-/// Its verbs are plain calls that take an [`Identity`]; the same verbs by [`Address`] and as futures
-/// come with [`LeaseStore`](crate::LeaseStore). Share it in an [`Arc`].
+/// Its verbs are plain calls that take an [`Identity`]; the same verbs by [`Address`] and as
+/// futures come with [`LeaseStore`](crate::LeaseStore). Share it in an [`Arc`].
 ///
 /// ```
 /// use std::time::Duration;
@@ -141,8 +141,8 @@ impl MemoryStore {
         }
     }
 
-    /// Removes whatever is kept for the identity; true if that was live. A running holder then finds
-    /// itself superseded. **The request may run again.**
+    /// Removes whatever is kept for the identity; true if that was live. A running holder then
+    /// finds itself superseded. **The request may run again.**
     pub fn forget(&self, identity: Identity) -> bool {
         // Ends: each turn means that another thread moved the word.
         while let Some(found) = self.entries.index.find(identity) {

@@ -64,8 +64,8 @@ impl MemoryStore {
         }
     }
 
-    /// Adds the outcome to an entry that this lease has committed without one, once. Never moves the
-    /// deadline. Lock-free. Never panics.
+    /// Adds the outcome to an entry that this lease has committed without one, once. Never moves
+    /// the deadline. Lock-free. Never panics.
     ///
     /// # Errors
     ///
