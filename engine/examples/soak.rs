@@ -31,10 +31,7 @@ const MILLION: u64 = 1_000_000;
 const SLACK: u64 = 1 << 20;
 
 fn main() -> ExitCode {
-    let operations = std::env::args()
-        .nth(1)
-        .and_then(|n| n.parse().ok())
-        .unwrap_or(10 * MILLION);
+    let operations = std::env::args().nth(1).and_then(|n| n.parse().ok()).unwrap_or(10 * MILLION);
     let (clock, hand) = Clock::manual();
     let config = MemoryConfig::default()
         .max_entries(ENTRIES)
@@ -47,12 +44,7 @@ fn main() -> ExitCode {
             return ExitCode::FAILURE;
         }
     };
-    let soak = Soak {
-        store,
-        hand,
-        done: AtomicU64::new(0),
-        barrier: Barrier::new(2),
-    };
+    let soak = Soak { store, hand, done: AtomicU64::new(0), barrier: Barrier::new(2) };
     let started = now();
     let (expected, settled) = soak.run(operations);
     let elapsed = started.elapsed();
@@ -79,10 +71,7 @@ impl Soak {
                     scope.spawn(move || Worker::new(self, number).work(operations, settled))
                 })
                 .collect();
-            threads
-                .into_iter()
-                .map(|thread| thread.join().unwrap_or(u64::MAX))
-                .sum()
+            threads.into_iter().map(|thread| thread.join().unwrap_or(u64::MAX)).sum()
         });
         (expected, settled.into_inner())
     }
@@ -138,15 +127,7 @@ struct Worker<'a> {
 impl<'a> Worker<'a> {
     fn new(soak: &'a Soak, number: u64) -> Self {
         let random = 0x9e37_79b9_7f4a_7c15 ^ (number + 1);
-        Self {
-            soak,
-            number,
-            random,
-            tick: 0,
-            keys: 0,
-            ends: BTreeMap::new(),
-            last_committed: None,
-        }
+        Self { soak, number, random, tick: 0, keys: 0, ends: BTreeMap::new(), last_committed: None }
     }
 
     /// Works until the operations are done; gives how many of its entries are then live.
@@ -186,10 +167,7 @@ impl<'a> Worker<'a> {
         match self.draw() % 10 {
             0..=6 => {
                 let ttl = 16 + self.draw() % 110;
-                self.soak
-                    .store
-                    .commit(&mut lease, None, ticks(ttl))
-                    .expect("the lease is new");
+                self.soak.store.commit(&mut lease, None, ticks(ttl)).expect("the lease is new");
                 *self.ends.entry(self.tick + ttl).or_default() += 1;
                 if let Some(key) = self.last_committed.replace(self.keys) {
                     let again = self.acquire(key, &terms).expect("the key is present");
@@ -197,16 +175,9 @@ impl<'a> Worker<'a> {
                     done += 1;
                 }
             }
-            7..=8 => self
-                .soak
-                .store
-                .release(&mut lease)
-                .expect("the lease is new"),
+            7..=8 => self.soak.store.release(&mut lease).expect("the lease is new"),
             _ => {
-                *self
-                    .ends
-                    .entry(self.tick + LEASE_TICKS + GRACE_TICKS)
-                    .or_default() += 1;
+                *self.ends.entry(self.tick + LEASE_TICKS + GRACE_TICKS).or_default() += 1;
                 done = 1;
             }
         }
@@ -215,9 +186,7 @@ impl<'a> Worker<'a> {
 
     fn acquire(&self, key: u64, terms: &Terms) -> Result<Admission, AcquireError> {
         let parts: [&[u8]; 3] = [b"soak", &self.number.to_le_bytes(), &key.to_le_bytes()];
-        self.soak
-            .store
-            .acquire(self.soak.store.identify(&parts), terms)
+        self.soak.store.acquire(self.soak.store.identify(&parts), terms)
     }
 
     /// The next number of a splitmix64 generator (S. Vigna): seeded, so that runs are alike.
@@ -235,10 +204,7 @@ fn ticks(count: u64) -> Ttl {
     Ttl::new(ttl).expect("above zero, below ten years")
 }
 
-#[expect(
-    clippy::disallowed_methods,
-    reason = "the soak times itself; the store does not"
-)]
+#[expect(clippy::disallowed_methods, reason = "the soak times itself; the store does not")]
 fn now() -> Instant {
     Instant::now()
 }

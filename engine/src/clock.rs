@@ -86,10 +86,7 @@ pub struct Clock {
 
 #[derive(Clone)]
 enum Source {
-    System {
-        clock: quanta::Clock,
-        origin: quanta::Instant,
-    },
+    System { clock: quanta::Clock, origin: quanta::Instant },
     Manual(ManualClock),
 }
 
@@ -105,10 +102,7 @@ impl Clock {
     /// The system's monotonic clock, read through `quanta`. It does not see changes of the wall
     /// clock, and it may stand still while the machine sleeps, which lengthens leases.
     #[must_use]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the file that reads clocks"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the file that reads clocks")]
     pub fn system() -> Self {
         let clock = quanta::Clock::new();
         let origin = clock.now();
@@ -117,28 +111,15 @@ impl Clock {
 
     /// A clock that moves only by [`ManualClock::advance`], and the hand that moves it.
     #[must_use]
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "this is the file that reads clocks"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "this is the file that reads clocks")]
     pub fn manual() -> (Self, ManualClock) {
         let hand = ManualClock(Arc::new(AtomicU64::new(0)));
-        (
-            Self::new(Source::Manual(hand.clone()), Instant::now()),
-            hand,
-        )
+        (Self::new(Source::Manual(hand.clone()), Instant::now()), hand)
     }
 
     fn new(source: Source, origin: Instant) -> Self {
-        let coarse = Coarse {
-            tick: AtomicU64::new(0),
-            upkeeps: AtomicU64::new(0),
-        };
-        Self {
-            source,
-            origin,
-            coarse: Arc::new(coarse),
-        }
+        let coarse = Coarse { tick: AtomicU64::new(0), upkeeps: AtomicU64::new(0) };
+        Self { source, origin, coarse: Arc::new(coarse) }
     }
 
     /// Reads precisely, and raises the coarse reading.
@@ -153,9 +134,7 @@ impl Clock {
         // Loaded first, since a read-modify-write by every caller would be a contended line; the
         // tick changes 31 times a second.
         if moment.tick().0 > self.coarse.tick.load(Ordering::Relaxed) {
-            self.coarse
-                .tick
-                .fetch_max(moment.tick().0, Ordering::Relaxed);
+            self.coarse.tick.fetch_max(moment.tick().0, Ordering::Relaxed);
         }
         moment
     }
@@ -172,12 +151,7 @@ impl Clock {
         if readings.is_multiple_of(COARSE_READINGS_MAX) {
             return self.precise();
         }
-        Moment(
-            self.coarse
-                .tick
-                .load(Ordering::Relaxed)
-                .saturating_mul(TICK_NANOS),
-        )
+        Moment(self.coarse.tick.load(Ordering::Relaxed).saturating_mul(TICK_NANOS))
     }
 
     /// Says that somebody reads precisely at least once in half a tick, until [`Self::end_upkeep`].
@@ -219,23 +193,16 @@ impl ManualClock {
     pub fn advance(&self, by: Duration) {
         let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
         // `Relaxed`: a clock publishes nothing but itself. The closure never gives `None`.
-        let _ = self
-            .0
-            .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |nanos| {
-                Some(nanos.saturating_add(by))
-            });
+        let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |nanos| {
+            Some(nanos.saturating_add(by))
+        });
     }
 }
 
 /// The wall clock in milliseconds since 1970; zero before it. Only tokens start from it.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the file that reads clocks"
-)]
+#[expect(clippy::disallowed_methods, reason = "this is the file that reads clocks")]
 pub(crate) fn wall_millis() -> u64 {
-    let since = SystemTime::now()
-        .duration_since(UNIX_EPOCH)
-        .unwrap_or_default();
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
@@ -249,14 +216,8 @@ mod tests {
     fn deadlines_round_up_and_now_rounds_down() {
         let one = Duration::from_nanos(1);
         assert_eq!(Moment(0).deadline_after(one), Some(Deadline(1)));
-        assert_eq!(
-            Moment(0).deadline_after(Duration::from_millis(32)),
-            Some(Deadline(1))
-        );
-        assert_eq!(
-            Moment(1).deadline_after(Duration::from_millis(32)),
-            Some(Deadline(2))
-        );
+        assert_eq!(Moment(0).deadline_after(Duration::from_millis(32)), Some(Deadline(1)));
+        assert_eq!(Moment(1).deadline_after(Duration::from_millis(32)), Some(Deadline(2)));
         assert_eq!(Moment(32 * MS - 1).tick(), Tick(0));
         assert_eq!(Moment(32 * MS).tick(), Tick(1));
         assert!(!Deadline(1).is_past(Moment(32 * MS - 1).tick()));
@@ -270,14 +231,8 @@ mod tests {
                 let deadline = Moment(start)
                     .deadline_after(Duration::from_nanos(ttl))
                     .expect("well within the range");
-                assert!(
-                    !deadline.is_past(Moment(start + ttl - 1).tick()),
-                    "{start} {ttl}"
-                );
-                assert!(
-                    deadline.is_past(Moment(start + ttl + TICK_NANOS).tick()),
-                    "{start} {ttl}"
-                );
+                assert!(!deadline.is_past(Moment(start + ttl - 1).tick()), "{start} {ttl}");
+                assert!(deadline.is_past(Moment(start + ttl + TICK_NANOS).tick()), "{start} {ttl}");
             }
         }
     }
@@ -286,15 +241,9 @@ mod tests {
     fn the_range_ends_after_seventeen_years() {
         let end = Moment(LAST_TICK * TICK_NANOS);
         assert_eq!(end.deadline_after(Duration::from_nanos(1)), None);
-        assert_eq!(
-            end.deadline_after_or_last(Duration::from_nanos(1)),
-            Deadline(LAST_TICK)
-        );
+        assert_eq!(end.deadline_after_or_last(Duration::from_nanos(1)), Deadline(LAST_TICK));
         let before = Moment((LAST_TICK - 1) * TICK_NANOS);
-        assert_eq!(
-            before.deadline_after(Duration::from_millis(32)),
-            Some(Deadline(LAST_TICK))
-        );
+        assert_eq!(before.deadline_after(Duration::from_millis(32)), Some(Deadline(LAST_TICK)));
         let years = Duration::from_nanos(end.0).as_secs() / (365 * 24 * 60 * 60);
         assert_eq!(years, 17);
     }
@@ -311,25 +260,12 @@ mod tests {
         let (clock, hand) = Clock::manual();
         clock.begin_upkeep();
         hand.advance(Duration::from_secs(1));
-        let lagging = (0..COARSE_READINGS_MAX)
-            .filter(|_| clock.coarse().tick() < Tick(31))
-            .count();
-        assert!(
-            lagging >= 1,
-            "an upkeep that never reads leaves the coarse clock behind"
-        );
-        assert_eq!(
-            clock.coarse().tick(),
-            Tick(31),
-            "one reading in 64 is precise, and raises it"
-        );
+        let lagging = (0..COARSE_READINGS_MAX).filter(|_| clock.coarse().tick() < Tick(31)).count();
+        assert!(lagging >= 1, "an upkeep that never reads leaves the coarse clock behind");
+        assert_eq!(clock.coarse().tick(), Tick(31), "one reading in 64 is precise, and raises it");
         clock.end_upkeep();
         hand.advance(Duration::from_secs(1));
-        assert_eq!(
-            clock.coarse().tick(),
-            Tick(62),
-            "without an upkeep every reading is precise"
-        );
+        assert_eq!(clock.coarse().tick(), Tick(62), "without an upkeep every reading is precise");
     }
 
     #[test]

@@ -59,9 +59,7 @@ impl MemoryConfig {
     /// Checks every setting.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.max_entries == 0 || self.max_entries > MAX_ENTRIES {
-            return Err(ConfigError::MaxEntries {
-                given: self.max_entries,
-            });
+            return Err(ConfigError::MaxEntries { given: self.max_entries });
         }
         if self.late_grace > MAX_TTL {
             return Err(ConfigError::LateGrace);
@@ -109,9 +107,6 @@ mod tests {
         let grace = |grace| MemoryConfig::default().late_grace(grace).check();
         assert_eq!(grace(Duration::ZERO), Ok(()));
         assert_eq!(grace(MAX_TTL), Ok(()));
-        assert_eq!(
-            grace(MAX_TTL + Duration::from_nanos(1)),
-            Err(ConfigError::LateGrace)
-        );
+        assert_eq!(grace(MAX_TTL + Duration::from_nanos(1)), Err(ConfigError::LateGrace));
     }
 }

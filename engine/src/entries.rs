@@ -1,25 +1,25 @@
 //! The parts of a memory store that an entry touches, and what ending an entry means for each.
 //!
-//! Shared by the verbs and the sweep, so that a place is refunded in one way only.
+//! Shared by the verbs and the sweep, so that an entry ends in one way only. The bound is the number
+//! of slots: a key that is granted has one, and what ends gives it back.
 
 use std::time::Duration;
 
-use crate::bound::Bound;
 use crate::clock::{Deadline, Tick};
 use crate::config::MemoryConfig;
 use crate::expiry::Expiry;
 use crate::index::{ChainIndex, Fingerprints, Found, Index, Outcomes, Slot};
-use crate::stats::Counters;
+use crate::stats::{Counters, Event};
 use crate::word::{LeaseWord, Phase, Word};
 
 /// Everything that is kept per entry.
 pub(crate) struct Entries {
     pub(crate) index: ChainIndex,
-    pub(crate) bound: Bound,
     pub(crate) expiry: Expiry,
     pub(crate) fingerprints: Fingerprints,
     pub(crate) outcomes: Outcomes,
     pub(crate) counters: Counters,
+    max_entries: usize,
     late_grace: Duration,
 }
 
@@ -28,13 +28,23 @@ impl Entries {
         let count = config.max_entries;
         Self {
             index: ChainIndex::new(count),
-            bound: Bound::new(count),
             expiry: Expiry::new(count),
             fingerprints: Fingerprints::new(count),
             outcomes: Outcomes::new(count, config.max_outcome_bytes),
             counters: Counters::new(),
+            max_entries: count,
             late_grace: config.late_grace,
         }
+    }
+
+    /// The bound.
+    pub(crate) const fn max_entries(&self) -> usize {
+        self.max_entries
+    }
+
+    /// How many entries there are; may lag while calls run, and never exceeds the bound.
+    pub(crate) fn entries(&self) -> usize {
+        usize::try_from(self.counters.entries()).unwrap_or(usize::MAX).min(self.max_entries)
     }
 
     /// From when the entry's place may go to another key: a lease has its late grace.
@@ -55,9 +65,8 @@ impl Entries {
         self.expiry.arm(slot.0, self.due(word), now);
     }
 
-    /// Ends an entry if its word is still the one that was seen. Its slot is free before its place
-    /// is refunded, so that who gets the place finds a slot. The outcome may go last: it counts for
-    /// its own generation alone.
+    /// Ends an entry if its word is still the one that was seen: then its slot is free for any key.
+    /// The outcome may go last, since it counts for its own generation alone.
     pub(crate) fn end(&self, found: Found) -> bool {
         let Some(cell) = self.index.word(found.slot) else {
             return false;
@@ -66,7 +75,7 @@ impl Entries {
             return false;
         }
         self.index.free(found.slot);
-        self.bound.refund();
+        self.counters.count(Event::Ended);
         self.outcomes.clear(found.slot, found.word.generation());
         true
     }

@@ -34,11 +34,7 @@ pub struct Holder<'a> {
 
 impl<'a> Holder<'a> {
     pub(crate) fn new(store: &'a MemoryStore, lease: Lease) -> Self {
-        Self {
-            store,
-            token: lease.token(),
-            lease: Some(lease),
-        }
+        Self { store, token: lease.token(), lease: Some(lease) }
     }
 
     /// The fencing token of this grant.

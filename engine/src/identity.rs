@@ -43,10 +43,7 @@ impl Identities {
         let hasher = SipHasher13::new_with_key(&random_bytes());
         let mut id = hasher;
         id.write_u8(b's');
-        Self {
-            hasher,
-            store_id: id.finish128().h1,
-        }
+        Self { hasher, store_id: id.finish128().h1 }
     }
 
     pub(crate) const fn store_id(&self) -> u64 {

@@ -21,7 +21,6 @@
 //!
 //! Start at [`MemoryStore`]; the laws stand on [`LeaseStore`].
 
-mod bound;
 mod clock;
 mod config;
 pub mod contract;

@@ -27,9 +27,13 @@ pub(crate) enum Event {
     Superseded,
     Forgotten,
     Reclaimed,
+    /// An entry was made in a dead slot.
+    Made,
+    /// An entry ended, in whatever way.
+    Ended,
 }
 
-const EVENTS: usize = Event::Reclaimed as usize + 1;
+const EVENTS: usize = Event::Ended as usize + 1;
 
 /// What a store has done since it was made. Each figure counts answers or entries.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,7 +65,7 @@ pub struct Stats {
     pub superseded: u64,
     /// Live records removed by an operator.
     pub forgotten: u64,
-    /// Expired entries whose place was reclaimed.
+    /// Expired entries that were reclaimed.
     pub reclaimed: u64,
 }
 
@@ -86,13 +90,21 @@ impl Counters {
         self.stripes[stripe()][event as usize].fetch_add(1, Ordering::Relaxed);
     }
 
+    /// How many entries there are: exact once nothing runs.
+    pub(crate) fn entries(&self) -> u64 {
+        // In this order, or a thread that makes and ends entries meanwhile counts its ends alone.
+        let ended = self.sum(Event::Ended);
+        self.sum(Event::Made).saturating_sub(ended)
+    }
+
+    fn sum(&self, event: Event) -> u64 {
+        self.stripes.iter().map(|stripe| stripe[event as usize].load(Ordering::Relaxed)).sum()
+    }
+
     /// Sums the stripes: each figure is one that held at some moment during the call.
     pub(crate) fn snapshot(&self) -> Stats {
         let sum = |event: Event| {
-            self.stripes
-                .iter()
-                .map(|stripe| stripe[event as usize].load(Ordering::Relaxed))
-                .sum()
+            self.stripes.iter().map(|stripe| stripe[event as usize].load(Ordering::Relaxed)).sum()
         };
         Stats {
             granted: sum(Event::Granted),
@@ -134,11 +146,7 @@ mod tests {
             }
         });
         counters.count(Event::Granted);
-        let expected = Stats {
-            granted: 1,
-            reclaimed: 900,
-            ..Stats::default()
-        };
+        let expected = Stats { granted: 1, reclaimed: 900, ..Stats::default() };
         assert_eq!(counters.snapshot(), expected);
     }
 }

@@ -7,13 +7,14 @@ use crate::clock::Tick;
 use crate::entries::Entries;
 use crate::index::{Found, Index, Slot};
 use crate::stats::Event;
+use crate::word::Phase;
 
 /// What a pass did.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Swept {
     /// Records looked at, or slots in a look-through. Zero means that nothing was due.
     pub(crate) looked_at: usize,
-    /// Entries whose place was refunded.
+    /// Entries that were ended.
     pub(crate) reclaimed: usize,
 }
 
@@ -26,15 +27,22 @@ pub(crate) fn records(entries: &Entries, now: Tick, budget: usize) -> Swept {
         };
         swept.looked_at += 1;
         let slot = Slot(due.slot());
+        let Some(cell) = entries.word(slot) else {
+            break;
+        };
         // While the record still stands: a thread that stalls here hides nothing that is due.
-        swept.reclaimed += usize::from(reclaim(entries, slot, now));
+        if reclaim(entries, slot, now) {
+            swept.reclaimed += 1;
+        } else if cell.read().phase() == Phase::Dead {
+            // Whoever ended it may not have listed its slot yet. Listing it twice does no harm.
+            entries.index.free(slot);
+        }
         if !entries.expiry.take(&due) {
             continue;
         }
         // Read after the record was unfiled: who moved the word before that did not file another.
-        if let Some(word) = entries.word(slot).map(|cell| cell.read())
-            && word.is_kept()
-        {
+        let word = cell.read();
+        if word.is_kept() {
             entries.arm(slot, word, now);
         }
     }

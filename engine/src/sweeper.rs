@@ -67,10 +67,7 @@ impl Sweeper {
             }
         };
         let thread = Builder::new().name(name.to_owned()).spawn(run)?;
-        Ok(Self {
-            stop: Some(stop),
-            thread: Some(thread),
-        })
+        Ok(Self { stop: Some(stop), thread: Some(thread) })
     }
 }
 

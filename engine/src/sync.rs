@@ -9,9 +9,15 @@ pub(crate) mod plain {
 }
 
 #[cfg(lease_loom)]
-pub(crate) use modelled::{AtomicU32, AtomicU64, Ordering, step};
+pub(crate) use modelled::{AtomicU32, AtomicU64, Ordering, step, yield_now};
 #[cfg(not(lease_loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+/// Lets the thread go on that this one waits for.
+#[cfg(not(lease_loom))]
+pub(crate) fn yield_now() {
+    std::thread::yield_now();
+}
 
 /// Marks a call into a crate that loom does not instrument. Under loom it is a switch point and a
 /// happens-before edge, so that the call runs as one atomic step; otherwise it is nothing.

@@ -36,9 +36,7 @@ impl Tokens {
         // 43 bits of milliseconds last until the year 2248 and keep a token below 2^63.
         let seed = (wall_millis & ((1 << 43) - 1)) << SEED_SHIFT;
         let stripe = |_| CachePadded::new(AtomicU64::new(seed + 1));
-        Self {
-            stripes: (0..STRIPES).map(stripe).collect(),
-        }
+        Self { stripes: (0..STRIPES).map(stripe).collect() }
     }
 
     /// Draws the token of a grant. Call it while the entry is pending: grants of one identity then

@@ -63,10 +63,7 @@ pub(crate) struct Word(u64);
 
 impl Word {
     fn new(phase: Phase, generation: Generation, deadline: Deadline) -> Self {
-        debug_assert!(
-            deadline.0 <= DEADLINE_MASK,
-            "a deadline beyond the word's range"
-        );
+        debug_assert!(deadline.0 <= DEADLINE_MASK, "a deadline beyond the word's range");
         let phase = match phase {
             Phase::Dead => 0,
             Phase::Pending => 1,
@@ -111,13 +108,7 @@ impl Word {
 
 impl std::fmt::Debug for Word {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{:?}(generation {}, {:?})",
-            self.phase(),
-            self.generation().0,
-            self.deadline()
-        )
+        write!(f, "{:?}(generation {}, {:?})", self.phase(), self.generation().0, self.deadline())
     }
 }
 
@@ -151,86 +142,51 @@ impl LeaseWord {
     /// Takes a dead word, or one past its deadline, for a grant that ends at `deadline`. The
     /// linearization point of a grant in place. Gives the pending word.
     pub(crate) fn take(&self, seen: Word, deadline: Deadline) -> Option<Word> {
-        debug_assert!(
-            seen.phase() != Phase::Pending,
-            "only its own thread moves a pending word"
-        );
-        debug_assert!(
-            deadline != CHANGES_HANDS,
-            "every grant's deadline is above zero"
-        );
+        debug_assert!(seen.phase() != Phase::Pending, "only its own thread moves a pending word");
+        debug_assert!(deadline != CHANGES_HANDS, "every grant's deadline is above zero");
         self.swap(seen, pending_after(seen, deadline))
     }
 
     /// Takes a dead word from the identity that it held. Gives the pending word.
     pub(crate) fn take_from_its_identity(&self, seen: Word) -> Option<Word> {
-        debug_assert!(
-            seen.phase() == Phase::Dead,
-            "only a dead slot changes hands"
-        );
+        debug_assert!(seen.phase() == Phase::Dead, "only a dead slot changes hands");
         self.swap(seen, pending_after(seen, CHANGES_HANDS))
     }
 
     /// Ends the change of hands: the slot now holds the identity of a grant until `deadline`.
     pub(crate) fn settle_in(&self, pending: Word, deadline: Deadline) -> Word {
-        debug_assert!(
-            pending.changes_hands(),
-            "the slot was taken from its identity"
-        );
+        debug_assert!(pending.changes_hands(), "the slot was taken from its identity");
         self.put(Word::new(Phase::Pending, pending.generation(), deadline))
     }
 
     /// Publishes a grant.
     pub(crate) fn publish(&self, pending: Word) -> Word {
-        debug_assert!(
-            pending.phase() == Phase::Pending,
-            "only a pending word is published"
-        );
-        self.put(Word::new(
-            Phase::InFlight,
-            pending.generation(),
-            pending.deadline(),
-        ))
+        debug_assert!(pending.phase() == Phase::Pending, "only a pending word is published");
+        self.put(Word::new(Phase::InFlight, pending.generation(), pending.deadline()))
     }
 
     /// Gives up a grant that was not published.
     pub(crate) fn abandon(&self, pending: Word) -> Word {
-        debug_assert!(
-            pending.phase() == Phase::Pending,
-            "only a pending word is abandoned"
-        );
-        self.put(Word::new(
-            Phase::Dead,
-            pending.generation(),
-            pending.deadline(),
-        ))
+        debug_assert!(pending.phase() == Phase::Pending, "only a pending word is abandoned");
+        self.put(Word::new(Phase::Dead, pending.generation(), pending.deadline()))
     }
 
     /// Commits a lease: the linearization point of a commit.
     pub(crate) fn commit(&self, seen: Word, deadline: Deadline) -> Option<Word> {
         debug_assert!(seen.phase() == Phase::InFlight, "only a lease is committed");
-        self.swap(
-            seen,
-            Word::new(Phase::Committed, seen.generation(), deadline),
-        )
+        self.swap(seen, Word::new(Phase::Committed, seen.generation(), deadline))
     }
 
     /// Moves a lease's deadline: the linearization point of a renewal.
     pub(crate) fn renew(&self, seen: Word, deadline: Deadline) -> Option<Word> {
         debug_assert!(seen.phase() == Phase::InFlight, "only a lease is renewed");
-        self.swap(
-            seen,
-            Word::new(Phase::InFlight, seen.generation(), deadline),
-        )
+        self.swap(seen, Word::new(Phase::InFlight, seen.generation(), deadline))
     }
 
     /// Ends a lease or a kept key: the linearization point of release, forget and reclaim.
     pub(crate) fn kill(&self, seen: Word) -> Option<Word> {
         debug_assert!(seen.is_kept(), "only what is kept is killed");
-        self.swap(
-            seen,
-            Word::new(Phase::Dead, seen.generation(), seen.deadline()),
-        )
+        self.swap(seen, Word::new(Phase::Dead, seen.generation(), seen.deadline()))
     }
 
     /// Every contended move. No retry here: the caller looks again at what beat it.
@@ -269,25 +225,16 @@ mod tests {
     fn a_grant_goes_through_pending_and_ends_dead() {
         let word = LeaseWord::new();
         let dead = word.read();
-        assert_eq!(
-            (dead.phase(), dead.generation()),
-            (Phase::Dead, Generation(0))
-        );
+        assert_eq!((dead.phase(), dead.generation()), (Phase::Dead, Generation(0)));
         let pending = word.take(dead, SOON).expect("nobody else moves it");
-        assert_eq!(
-            (pending.phase(), pending.deadline()),
-            (Phase::Pending, SOON)
-        );
+        assert_eq!((pending.phase(), pending.deadline()), (Phase::Pending, SOON));
         assert!(!pending.is_kept());
         let lease = word.publish(pending);
         assert!(lease.is_live(Tick(6)));
         assert!(!lease.is_live(Tick(7)));
         let lease = word.renew(lease, LATER).expect("nobody else moves it");
         let kept = word.commit(lease, SOON).expect("nobody else moves it");
-        assert_eq!(
-            (kept.phase(), kept.generation()),
-            (Phase::Committed, Generation(1))
-        );
+        assert_eq!((kept.phase(), kept.generation()), (Phase::Committed, Generation(1)));
         let dead = word.kill(kept).expect("nobody else moves it");
         assert_eq!(
             (dead.phase(), dead.generation(), dead.deadline()),
@@ -310,17 +257,12 @@ mod tests {
     #[test]
     fn a_slot_changes_hands_without_a_deadline() {
         let word = LeaseWord::new();
-        let pending = word
-            .take_from_its_identity(word.read())
-            .expect("nobody else moves it");
+        let pending = word.take_from_its_identity(word.read()).expect("nobody else moves it");
         assert!(pending.changes_hands());
         let pending = word.settle_in(pending, SOON);
         assert!(!pending.changes_hands());
         let dead = word.abandon(pending);
-        assert_eq!(
-            (dead.phase(), dead.generation()),
-            (Phase::Dead, Generation(1))
-        );
+        assert_eq!((dead.phase(), dead.generation()), (Phase::Dead, Generation(1)));
     }
 
     #[test]

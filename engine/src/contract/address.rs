@@ -32,9 +32,7 @@ impl Address {
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0[..8]
-            .iter()
-            .try_for_each(|byte| write!(f, "{byte:02x}"))
+        self.0[..8].iter().try_for_each(|byte| write!(f, "{byte:02x}"))
     }
 }
 
@@ -97,9 +95,7 @@ impl Digester {
     #[must_use]
     pub fn with_secret(secret: &[u8]) -> Self {
         // HMAC takes keys of every length, so there is no error to pass on.
-        Self {
-            secret: Hmac::new_from_slice(secret).ok(),
-        }
+        Self { secret: Hmac::new_from_slice(secret).ok() }
     }
 
     /// The address of a list of parts. Their order and their number count.
@@ -146,9 +142,7 @@ impl Default for Digester {
 
 impl fmt::Debug for Digester {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Digester")
-            .field("secret", &self.secret.is_some())
-            .finish()
+        f.debug_struct("Digester").field("secret", &self.secret.is_some()).finish()
     }
 }
 
@@ -159,14 +153,8 @@ mod tests {
     #[test]
     fn moving_a_byte_between_parts_changes_the_address() {
         let digester = Digester::plain();
-        let lists: [&[&[u8]]; 6] = [
-            &[b"ab", b"c"],
-            &[b"a", b"bc"],
-            &[b"abc"],
-            &[b"abc", b""],
-            &[b"", b"abc"],
-            &[],
-        ];
+        let lists: [&[&[u8]]; 6] =
+            [&[b"ab", b"c"], &[b"a", b"bc"], &[b"abc"], &[b"abc", b""], &[b"", b"abc"], &[]];
         for (i, one) in lists.iter().enumerate() {
             for other in &lists[i + 1..] {
                 assert_ne!(digester.address(one), digester.address(other));
@@ -180,20 +168,14 @@ mod tests {
         let parts: &[&[u8]] = &[b"k"];
         assert_ne!(one.address(parts), two.address(parts));
         assert_ne!(one.address(parts), Digester::plain().address(parts));
-        assert_eq!(
-            one.address(parts),
-            Digester::with_secret(b"one").address(parts)
-        );
+        assert_eq!(one.address(parts), Digester::with_secret(b"one").address(parts));
         assert!(!format!("{one:?}").contains("one"));
     }
 
     #[test]
     fn an_address_is_not_a_fingerprint_of_the_same_parts() {
         let digester = Digester::plain();
-        assert_ne!(
-            digester.address(&[b"k"]).as_bytes(),
-            digester.fingerprint(&[b"k"]).as_bytes()
-        );
+        assert_ne!(digester.address(&[b"k"]).as_bytes(), digester.fingerprint(&[b"k"]).as_bytes());
     }
 
     #[test]

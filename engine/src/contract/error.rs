@@ -131,10 +131,7 @@ impl StoreError {
         kind: StoreErrorKind,
         source: impl Into<Box<dyn StdError + Send + Sync>>,
     ) -> Self {
-        Self {
-            kind,
-            source: Some(source.into()),
-        }
+        Self { kind, source: Some(source.into()) }
     }
 
     /// What kind of failure it was.
@@ -146,10 +143,7 @@ impl StoreError {
     /// Whether the same call may succeed later.
     #[must_use]
     pub const fn is_transient(&self) -> bool {
-        matches!(
-            self.kind,
-            StoreErrorKind::Unreachable | StoreErrorKind::NoAnswer
-        )
+        matches!(self.kind, StoreErrorKind::Unreachable | StoreErrorKind::NoAnswer)
     }
 
     /// Whether the write may have landed although it was not confirmed.
@@ -172,9 +166,7 @@ impl fmt::Display for StoreError {
 
 impl StdError for StoreError {
     fn source(&self) -> Option<&(dyn StdError + 'static)> {
-        self.source
-            .as_deref()
-            .map(|source| source as &(dyn StdError + 'static))
+        self.source.as_deref().map(|source| source as &(dyn StdError + 'static))
     }
 }
 
@@ -185,43 +177,17 @@ mod tests {
     #[test]
     fn every_kind_has_its_text_and_its_queries() {
         let table = [
-            (
-                StoreErrorKind::Unreachable,
-                "the store could not be reached",
-                true,
-                false,
-            ),
-            (
-                StoreErrorKind::NoAnswer,
-                "the store did not answer in time",
-                true,
-                true,
-            ),
-            (
-                StoreErrorKind::Refused,
-                "the store refused the request",
-                false,
-                false,
-            ),
-            (
-                StoreErrorKind::Corrupt,
-                "the store's record cannot be read",
-                false,
-                false,
-            ),
+            (StoreErrorKind::Unreachable, "the store could not be reached", true, false),
+            (StoreErrorKind::NoAnswer, "the store did not answer in time", true, true),
+            (StoreErrorKind::Refused, "the store refused the request", false, false),
+            (StoreErrorKind::Corrupt, "the store's record cannot be read", false, false),
         ];
         for (kind, text, transient, unknown) in table {
             let error = StoreError::with_source(kind, "below");
             assert_eq!(error.to_string(), text);
             assert_eq!(error.kind(), kind);
-            assert_eq!(
-                (error.is_transient(), error.is_outcome_unknown()),
-                (transient, unknown)
-            );
-            assert_eq!(
-                error.source().map(ToString::to_string),
-                Some("below".to_owned())
-            );
+            assert_eq!((error.is_transient(), error.is_outcome_unknown()), (transient, unknown));
+            assert_eq!(error.source().map(ToString::to_string), Some("below".to_owned()));
             assert!(StoreError::new(kind).source().is_none());
         }
     }
@@ -232,13 +198,7 @@ mod tests {
         assert_eq!(error.to_string(), "the store is unavailable");
         assert!(error.source().is_some());
         assert_eq!(AcquireError::Full.to_string(), "the store is full");
-        assert_eq!(
-            CommitError::Superseded.to_string(),
-            "the lease is superseded"
-        );
-        assert_eq!(
-            ReleaseError::Foreign.to_string(),
-            "the lease was granted by another store"
-        );
+        assert_eq!(CommitError::Superseded.to_string(), "the lease is superseded");
+        assert_eq!(ReleaseError::Foreign.to_string(), "the lease was granted by another store");
     }
 }

@@ -28,10 +28,7 @@ impl Namespace {
             return Err(NamespaceError::Empty);
         }
         if name.len() > MAX_NAMESPACE_LENGTH {
-            return Err(NamespaceError::TooLong {
-                length: name.len(),
-                max: MAX_NAMESPACE_LENGTH,
-            });
+            return Err(NamespaceError::TooLong { length: name.len(), max: MAX_NAMESPACE_LENGTH });
         }
         match name.bytes().position(|byte| !byte.is_ascii_graphic()) {
             Some(position) => Err(NamespaceError::InvalidByte { position }),
@@ -112,18 +109,13 @@ impl<'a> Key<'a> {
             return Err(KeyError::Empty);
         }
         if bytes.len() > max {
-            return Err(KeyError::TooLong {
-                length: bytes.len(),
-                max,
-            });
+            return Err(KeyError::TooLong { length: bytes.len(), max });
         }
         if let Some(position) = bytes.iter().position(|byte| !byte.is_ascii_graphic()) {
             return Err(KeyError::InvalidByte { position });
         }
         // ASCII is UTF-8, so this cannot fail; the error keeps the function free of panics.
-        std::str::from_utf8(bytes)
-            .map(Self)
-            .map_err(|_| KeyError::InvalidByte { position: 0 })
+        std::str::from_utf8(bytes).map(Self).map_err(|_| KeyError::InvalidByte { position: 0 })
     }
 
     /// The key's bytes, for hashing. Do not log them.
@@ -171,23 +163,14 @@ mod tests {
         assert!(Key::new(b"!").is_ok());
         assert!(Key::new(b"~").is_ok());
         assert!(Key::new(&[b'k'; 128]).is_ok());
-        assert_eq!(
-            Key::new(&[b'k'; 129]),
-            Err(KeyError::TooLong {
-                length: 129,
-                max: 128
-            })
-        );
+        assert_eq!(Key::new(&[b'k'; 129]), Err(KeyError::TooLong { length: 129, max: 128 }));
         assert_eq!(Key::new(b""), Err(KeyError::Empty));
     }
 
     #[test]
     fn key_refuses_every_byte_that_is_not_visible_ascii() {
         for byte in (0..=b' ').chain(0x7f..=0xff) {
-            assert_eq!(
-                Key::new(&[b'a', byte]),
-                Err(KeyError::InvalidByte { position: 1 })
-            );
+            assert_eq!(Key::new(&[b'a', byte]), Err(KeyError::InvalidByte { position: 1 }));
         }
     }
 
@@ -200,18 +183,9 @@ mod tests {
     #[test]
     fn namespace_is_checked_like_a_key() {
         assert_eq!(Namespace::new(""), Err(NamespaceError::Empty));
-        assert_eq!(
-            Namespace::new("a b"),
-            Err(NamespaceError::InvalidByte { position: 1 })
-        );
+        assert_eq!(Namespace::new("a b"), Err(NamespaceError::InvalidByte { position: 1 }));
         let long = "n".repeat(129);
-        assert_eq!(
-            Namespace::new(&long),
-            Err(NamespaceError::TooLong {
-                length: 129,
-                max: 128
-            })
-        );
+        assert_eq!(Namespace::new(&long), Err(NamespaceError::TooLong { length: 129, max: 128 }));
         assert_eq!(Namespace::default().as_str(), "default");
     }
 }

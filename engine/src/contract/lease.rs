@@ -49,11 +49,7 @@ pub struct Lease {
 impl Lease {
     /// For stores: makes a lease that has been granted.
     pub const fn new(token: Token, deadline: Instant, place: Place) -> Self {
-        Self {
-            token,
-            deadline,
-            place,
-        }
+        Self { token, deadline, place }
     }
 
     /// The fencing token of this grant.

@@ -122,11 +122,7 @@ impl Terms {
     /// Terms without a fingerprint, for a fresh attempt.
     #[must_use]
     pub fn new(lease_ttl: Ttl) -> Self {
-        Self {
-            lease_ttl,
-            fingerprint: None,
-            attempt: Attempt::random(),
-        }
+        Self { lease_ttl, fingerprint: None, attempt: Attempt::random() }
     }
 
     /// The same with a fingerprint.
@@ -146,10 +142,7 @@ mod tests {
         assert_eq!(Ttl::new(Duration::ZERO), Err(TtlError::Zero));
         assert!(Ttl::new(Duration::from_nanos(1)).is_ok());
         assert!(Ttl::new(MAX_TTL).is_ok());
-        assert_eq!(
-            Ttl::new(MAX_TTL + Duration::from_nanos(1)),
-            Err(TtlError::TooLong)
-        );
+        assert_eq!(Ttl::new(MAX_TTL + Duration::from_nanos(1)), Err(TtlError::TooLong));
         assert_eq!(Ttl::new(Duration::MAX), Err(TtlError::TooLong));
     }
 

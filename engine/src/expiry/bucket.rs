@@ -113,12 +113,7 @@ impl Bucket {
         // [R2] `AcqRel`: `Release` publishes the pushed record's link, and orders the kill of a due
         // entry before its record disappears; `Acquire`, on failure too, pairs with it.
         self.0
-            .compare_exchange(
-                top.0,
-                top.then(record).0,
-                Ordering::AcqRel,
-                Ordering::Acquire,
-            )
+            .compare_exchange(top.0, top.then(record).0, Ordering::AcqRel, Ordering::Acquire)
             .map(|_| ())
             .map_err(|now| Head::of(Top(now)))
     }

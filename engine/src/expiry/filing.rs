@@ -137,15 +137,7 @@ mod tests {
 
     #[test]
     fn distances_hold_wherever_the_clock_stands() {
-        for now in [
-            0,
-            7,
-            (1 << 31) - 2,
-            1 << 31,
-            (1 << 32) - 1,
-            1 << 32,
-            (1 << 34) - 9,
-        ] {
+        for now in [0, 7, (1 << 31) - 2, 1 << 31, (1 << 32) - 1, 1 << 32, (1 << 34) - 9] {
             let (due, later) = (now + 5, now + AHEAD_MAX);
             let filing = Filing::new();
             let file = |due| filing.file(Deadline(due), Tick(due), Tick(now));

@@ -58,11 +58,7 @@ impl Record {
     }
 
     const fn lane(self) -> Lane {
-        if self.0 & 1 == 0 {
-            Lane::First
-        } else {
-            Lane::Second
-        }
+        if self.0 & 1 == 0 { Lane::First } else { Lane::Second }
     }
 }
 
@@ -142,11 +138,7 @@ impl Expiry {
             }
             match entry.value().top() {
                 Head::Record(top) => {
-                    return Some(DueRecord {
-                        entry,
-                        top,
-                        record: top.record(),
-                    });
+                    return Some(DueRecord { entry, top, record: top.record() });
                 }
                 Head::Empty(top) if !entry.value().close(top) => {}
                 Head::Empty(_) | Head::Closed => {

@@ -35,10 +35,7 @@ mod tests {
                 let begin = bucket_begin(Deadline(now + ahead), Tick(now)).0;
                 assert!(begin > now && begin <= now + ahead, "{now} {ahead} {begin}");
                 let early = now + ahead - begin;
-                assert!(
-                    early <= ahead / FRACTION || begin == now + AHEAD_MAX,
-                    "{now} {ahead}"
-                );
+                assert!(early <= ahead / FRACTION || begin == now + AHEAD_MAX, "{now} {ahead}");
             }
             assert_eq!(bucket_begin(Deadline(now), Tick(now)), Tick(now));
         }

@@ -42,7 +42,6 @@ impl Cell {
         // [I2] `Release`: the slot left its former chain before either half changes. Pairs with
         // [I1].
         self.identity_low.store(bits as u64, Ordering::Release);
-        self.identity_high
-            .store((bits >> 64) as u64, Ordering::Release);
+        self.identity_high.store((bits >> 64) as u64, Ordering::Release);
     }
 }

@@ -16,6 +16,7 @@
 //! waits. Only the claimer that took the word may use the slot again, and only when it is out.
 
 use super::cell::Cell;
+use super::claims::Claims;
 use super::free::FreeSlots;
 use super::link::{AtomicLink, Link};
 use super::{Claim, Found, Index, Slot};
@@ -29,6 +30,7 @@ pub(crate) struct ChainIndex {
     heads: Box<[AtomicLink]>,
     cells: Box<[Cell]>,
     free: FreeSlots,
+    claims: Claims,
 }
 
 /// Where a walk ended: the first slot whose identity is not below the one sought.
@@ -43,11 +45,10 @@ impl ChainIndex {
     /// An index with `count` slots, at most [`MAX_ENTRIES`](crate::MAX_ENTRIES).
     pub(crate) fn new(count: usize) -> Self {
         Self {
-            heads: (0..count.next_power_of_two())
-                .map(|_| AtomicLink::empty())
-                .collect(),
+            heads: (0..count.next_power_of_two()).map(|_| AtomicLink::empty()).collect(),
             cells: (0..count).map(|_| Cell::new()).collect(),
             free: FreeSlots::new(count),
+            claims: Claims::new(),
         }
     }
 
@@ -70,11 +71,7 @@ impl ChainIndex {
         let mut seen = way.read();
         loop {
             let Some(slot) = seen.next() else {
-                return Some(Spot {
-                    way,
-                    seen,
-                    found: None,
-                });
+                return Some(Spot { way, seen, found: None });
             };
             let cell = self.cells.get(slot.0 as usize)?;
             let onward = cell.link.read();
@@ -154,20 +151,22 @@ impl Index for ChainIndex {
     }
 
     fn claim(&self, identity: Identity, deadline: Deadline) -> Claim {
+        let _under_way = self.claims.begin(identity);
         let Some((slot, cell, pending)) = self.take_any() else {
-            return Claim::Exhausted;
+            return Claim::NoSlot;
         };
         cell.move_in(identity);
         let pending = cell.word.settle_in(pending, deadline);
         if self.enter(identity, slot, cell) {
-            return Claim::Claimed(Found {
-                slot,
-                word: pending,
-            });
+            return Claim::Claimed(Found { slot, word: pending });
         }
         cell.word.abandon(pending);
         self.free.push(slot);
         Claim::Lost
+    }
+
+    fn is_claimed(&self, identity: Identity) -> bool {
+        self.claims.any(identity)
     }
 
     fn free(&self, slot: Slot) {
@@ -179,10 +178,7 @@ impl Index for ChainIndex {
     }
 
     fn slots(&self) -> impl Iterator<Item = (Slot, Word)> {
-        self.cells
-            .iter()
-            .zip(0..)
-            .map(|(cell, number)| (Slot(number), cell.word.read()))
+        self.cells.iter().zip(0..).map(|(cell, number)| (Slot(number), cell.word.read()))
     }
 }
 
@@ -205,20 +201,11 @@ mod tests {
     }
 
     fn publish(index: &ChainIndex, found: Found) -> Word {
-        index
-            .word(found.slot)
-            .expect("a slot of this index")
-            .publish(found.word)
+        index.word(found.slot).expect("a slot of this index").publish(found.word)
     }
 
     fn kill(index: &ChainIndex, slot: Slot, word: Word) {
-        assert!(
-            index
-                .word(slot)
-                .expect("a slot of this index")
-                .kill(word)
-                .is_some()
-        );
+        assert!(index.word(slot).expect("a slot of this index").kill(word).is_some());
         index.free(slot);
     }
 
@@ -230,7 +217,7 @@ mod tests {
         assert_eq!(index.find(identity(1)).map(|f| f.word), Some(found.word));
         let lease = publish(&index, found);
         assert_eq!(index.find(identity(1)).map(|f| f.word), Some(lease));
-        assert!(matches!(index.claim(identity(2), SOON), Claim::Exhausted));
+        assert!(matches!(index.claim(identity(2), SOON), Claim::NoSlot));
     }
 
     #[test]
@@ -248,10 +235,7 @@ mod tests {
         let found = claimed(&index, 1);
         let lease = publish(&index, found);
         kill(&index, found.slot, lease);
-        assert_eq!(
-            index.find(identity(1)).map(|f| f.word.phase()),
-            Some(Phase::Dead)
-        );
+        assert_eq!(index.find(identity(1)).map(|f| f.word.phase()), Some(Phase::Dead));
         let other = claimed(&index, 2);
         assert_eq!(other.slot, found.slot);
         assert!(index.find(identity(1)).is_none());
@@ -266,7 +250,7 @@ mod tests {
         kill(&index, found.slot, lease);
         let word = index.word(found.slot).expect("a slot of this index");
         let again = word.publish(word.take(word.read(), SOON).expect("nobody else moves it"));
-        assert!(matches!(index.claim(identity(2), SOON), Claim::Exhausted));
+        assert!(matches!(index.claim(identity(2), SOON), Claim::NoSlot));
         assert_eq!(index.find(identity(1)).map(|f| f.word), Some(again));
         kill(&index, found.slot, again);
         claimed(&index, 2);

@@ -17,10 +17,7 @@ pub(crate) struct Fingerprints {
 
 impl Fingerprints {
     pub(crate) fn new(count: usize) -> Self {
-        Self {
-            cells: (0..count).map(|_| AtomicU64::new(0)).collect(),
-            used: AtomicU32::new(0),
-        }
+        Self { cells: (0..count).map(|_| AtomicU64::new(0)).collect(), used: AtomicU32::new(0) }
     }
 
     /// Sets a pending slot's fingerprint.
@@ -67,10 +64,7 @@ mod tests {
         fingerprints.set(Slot(0), None);
         assert_eq!(fingerprints.get(Slot(0)), None);
         fingerprints.set(Slot(0), Some(7));
-        assert_eq!(
-            (fingerprints.get(Slot(0)), fingerprints.get(Slot(1))),
-            (Some(7), None)
-        );
+        assert_eq!((fingerprints.get(Slot(0)), fingerprints.get(Slot(1))), (Some(7), None));
         fingerprints.set(Slot(0), None);
         assert_eq!(fingerprints.get(Slot(0)), None);
     }

@@ -32,10 +32,7 @@ pub(crate) struct FreeSlots {
 impl FreeSlots {
     /// All slots are free and unused.
     pub(crate) fn new(count: usize) -> Self {
-        let link = |_| Link {
-            below: AtomicU32::new(0),
-            listed: AtomicU32::new(0),
-        };
+        let link = |_| Link { below: AtomicU32::new(0), listed: AtomicU32::new(0) };
         Self {
             top: CachePadded::new(AtomicU64::new(0)),
             unused: CachePadded::new(AtomicU64::new(0)),
@@ -43,7 +40,7 @@ impl FreeSlots {
         }
     }
 
-    /// Lists a slot whose word was killed. Already listed is fine.
+    /// Lists a slot that was used. Already listed is fine, and so is one that lives again.
     pub(crate) fn push(&self, slot: Slot) {
         let Some(link) = self.links.get(slot.0 as usize) else {
             return;
@@ -88,11 +85,13 @@ impl FreeSlots {
             // [F3] `Relaxed`: written before [F4]; if the slot has been popped and pushed since,
             // the tag has changed and the swap below fails.
             let below = link.below.load(Ordering::Relaxed);
-            // [F5] `Acquire`, on failure too: the next top's `below` is read. Ends as in `push`.
+            // [F5] `AcqRel`: `Release`, so that who finds no slot because of this pop sees the claim
+            // that it is for ([K1]); `Acquire`, on failure too: the next top's `below` is read. Ends
+            // as in `push`.
             match self.top.compare_exchange(
                 top,
                 raised(top, u64::from(below)),
-                Ordering::Acquire,
+                Ordering::AcqRel,
                 Ordering::Acquire,
             ) {
                 Ok(_) => {
@@ -106,15 +105,16 @@ impl FreeSlots {
     }
 
     fn next_unused(&self) -> Option<Slot> {
-        // [F6] `Relaxed`, here and below: the number alone is drawn; the slot was never written.
-        let mut unused = self.unused.load(Ordering::Relaxed);
+        // [F6] `Acquire`, and `AcqRel` below, on failure `Acquire`: as in [F5], for [K1]. The slot
+        // itself was never written.
+        let mut unused = self.unused.load(Ordering::Acquire);
         // Ends: a failure means that another thread drew one.
         while (unused as usize) < self.links.len() {
             match self.unused.compare_exchange(
                 unused,
                 unused + 1,
-                Ordering::Relaxed,
-                Ordering::Relaxed,
+                Ordering::AcqRel,
+                Ordering::Acquire,
             ) {
                 Ok(_) => return Some(Slot(unused as u32)),
                 Err(now) => unused = now,
@@ -141,9 +141,7 @@ mod tests {
         free.push(Slot(0));
         free.push(Slot(1));
         free.push(Slot(0));
-        let mut out: Vec<_> = std::iter::from_fn(|| free.pop())
-            .map(|slot| slot.0)
-            .collect();
+        let mut out: Vec<_> = std::iter::from_fn(|| free.pop()).map(|slot| slot.0).collect();
         assert_eq!(out, [1, 0, 2]);
         out.dedup();
         assert_eq!(free.pop(), None);

@@ -100,9 +100,7 @@ impl AtomicLink {
         // [L2] `AcqRel`: `Release` publishes the slot that is linked in; `Acquire` orders what a
         // leaving slot's claimer writes after the slot has left. Pairs with [L1]. On failure
         // `Relaxed`: the walk starts again.
-        self.0
-            .compare_exchange(seen.0, new, Ordering::AcqRel, Ordering::Relaxed)
-            .is_ok()
+        self.0.compare_exchange(seen.0, new, Ordering::AcqRel, Ordering::Relaxed).is_ok()
     }
 }
 
@@ -121,10 +119,7 @@ mod tests {
         assert!(link.skip_to(led, empty));
         assert_eq!(link.read().next(), None);
         assert_ne!(link.read(), empty);
-        assert!(
-            !link.lead_to(empty, Slot(1)),
-            "it leads to the same and is not the same"
-        );
+        assert!(!link.lead_to(empty, Slot(1)), "it leads to the same and is not the same");
     }
 
     #[test]
@@ -135,15 +130,9 @@ mod tests {
         assert!(head.lead_to(head.read(), Slot(u32::MAX - 1)));
         link.prepare(head.read());
         let inside = link.read();
-        assert_eq!(
-            (inside.next(), inside.is_leaving()),
-            (Some(Slot(u32::MAX - 1)), false)
-        );
+        assert_eq!((inside.next(), inside.is_leaving()), (Some(Slot(u32::MAX - 1)), false));
         assert!(link.leave(inside));
-        assert_eq!(
-            (link.read().next(), link.read().is_leaving()),
-            (inside.next(), true)
-        );
+        assert_eq!((link.read().next(), link.read().is_leaving()), (inside.next(), true));
         link.stay_outside();
         assert_eq!((link.read().next(), link.read().is_leaving()), (None, true));
     }

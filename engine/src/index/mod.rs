@@ -33,6 +33,7 @@
 
 mod cell;
 mod chains;
+mod claims;
 mod fingerprints;
 mod free;
 mod link;
@@ -64,8 +65,8 @@ pub(crate) enum Claim {
     Claimed(Found),
     /// Another thread was first: look again.
     Lost,
-    /// No slot is free. Cannot happen to a caller that holds a reservation.
-    Exhausted,
+    /// No slot is free: all are kept, or pending for other callers.
+    NoSlot,
 }
 
 /// What the store needs of an index.
@@ -73,11 +74,15 @@ pub(crate) trait Index {
     /// The slot that holds the identity, be its word dead or alive.
     fn find(&self, identity: Identity) -> Option<Found>;
 
-    /// Gives the identity, which has no slot, a slot that is pending until `deadline`. The caller
-    /// holds a reservation.
+    /// Gives the identity, which has no slot, a slot that is pending until `deadline`.
     fn claim(&self, identity: Identity, deadline: Deadline) -> Claim;
 
-    /// Says that the slot's word was killed, so that another identity may claim the slot.
+    /// Whether another call may be giving the identity a slot right now. To be asked after a claim
+    /// that found no slot, and before the identity is looked for again.
+    fn is_claimed(&self, identity: Identity) -> bool;
+
+    /// Says that the slot was used and its word is dead, so that another identity may claim it. May
+    /// be said more than once, and of a slot that lives again meanwhile.
     fn free(&self, slot: Slot);
 
     /// A slot's word; `None` for a number that no slot of this store has.

@@ -55,9 +55,7 @@ impl AsRef<[u8]> for Charged {
 impl Drop for Charged {
     fn drop(&mut self) {
         // [O1] `Relaxed`: only the sum counts; the bytes themselves are freed by their own owner.
-        self.budget
-            .used
-            .fetch_sub(self.bytes.len() as u64, Ordering::Relaxed);
+        self.budget.used.fetch_sub(self.bytes.len() as u64, Ordering::Relaxed);
     }
 }
 
@@ -78,14 +76,8 @@ pub(crate) struct Outcomes {
 
 impl Outcomes {
     pub(crate) fn new(count: usize, bytes_max: usize) -> Self {
-        let budget = Budget {
-            used: AtomicU64::new(0),
-            max: bytes_max as u64,
-        };
-        Self {
-            cells: (0..count).map(|_| Atomic::null()).collect(),
-            budget: Arc::new(budget),
-        }
+        let budget = Budget { used: AtomicU64::new(0), max: bytes_max as u64 };
+        Self { cells: (0..count).map(|_| Atomic::null()).collect(), budget: Arc::new(budget) }
     }
 
     /// The outcome, charged; nothing if it finds no room. An empty one needs none.
@@ -99,9 +91,7 @@ impl Outcomes {
         let mut used = self.budget.used.load(Ordering::Relaxed);
         // Ends: a failure means that another thread charged or freed bytes.
         loop {
-            let sum = used
-                .checked_add(size)
-                .filter(|sum| *sum <= self.budget.max)?;
+            let sum = used.checked_add(size).filter(|sum| *sum <= self.budget.max)?;
             let swapped = self.budget.used.compare_exchange(
                 used,
                 sum,
@@ -114,10 +104,7 @@ impl Outcomes {
                 Err(now) => used = now,
             }
         }
-        let charged = Charged {
-            bytes,
-            budget: Arc::clone(&self.budget),
-        };
+        let charged = Charged { bytes, budget: Arc::clone(&self.budget) };
         Some(Outcome::new(Bytes::from_owner(charged)))
     }
 
@@ -148,10 +135,7 @@ impl Outcomes {
             return Err(NotPut::NotCurrent);
         };
         let guard = &epoch::pin();
-        let mut new = Owned::new(Kept {
-            generation,
-            outcome,
-        });
+        let mut new = Owned::new(Kept { generation, outcome });
         // Ends: a failed swap means that another thread put or cleared an outcome.
         loop {
             step();
@@ -279,9 +263,7 @@ mod tests {
     #[test]
     fn bytes_are_charged_until_the_last_clone_is_gone() {
         let outcomes = Outcomes::new(1, 5);
-        let kept = outcomes
-            .charge(outcome("abc"))
-            .expect("five bytes are free");
+        let kept = outcomes.charge(outcome("abc")).expect("five bytes are free");
         assert!(outcomes.charge(outcome("abc")).is_none());
         assert!(outcomes.charge(outcome("ab")).is_some(), "dropped at once");
         let reader = kept.clone();

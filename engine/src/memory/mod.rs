@@ -59,10 +59,6 @@ pub struct MemoryStore {
     closed: AtomicU32,
 }
 
-/// Records that one acquire looks at before it makes an entry: enough that the index of what falls
-/// due shrinks faster than it grows, little enough not to be felt (30 put p99 at 6 µs).
-const SWEEP_BUDGET_RECORDS: usize = 4;
-
 impl MemoryStore {
     /// A store on the system's clock. Allocates everything that it will need for its entries.
     ///
@@ -126,15 +122,8 @@ impl MemoryStore {
                 Phase::Pending | Phase::InFlight => return RecordState::InFlight { remaining },
                 Phase::Committed => {
                     let replayable = self.entries.outcomes.get(slot, word.generation()).is_some();
-                    if self
-                        .entries
-                        .word(slot)
-                        .is_some_and(|cell| cell.is_still(word))
-                    {
-                        return RecordState::Completed {
-                            remaining,
-                            replayable,
-                        };
+                    if self.entries.word(slot).is_some_and(|cell| cell.is_still(word)) {
+                        return RecordState::Completed { remaining, replayable };
                     }
                 }
             }
@@ -163,9 +152,10 @@ impl MemoryStore {
 
     /// Reclaims expired entries, looking at up to `budget` records of what falls due; gives the
     /// number reclaimed. Only frees memory. Records may be looked at whose entries live on, so a
-    /// pass may reclaim less than its budget and yet not be the last; [`Self::sweep_all`] is.
+    /// pass may reclaim less than its budget and yet not be the last; [`Self::sweep_all`] is. Seldom
+    /// it looks through all slots, whatever the budget.
     pub fn sweep(&self, budget: usize) -> usize {
-        sweep::records(&self.entries, self.clock.precise().tick(), budget).reclaimed
+        self.sweep_due(budget).reclaimed
     }
 
     /// Reclaims everything that has expired; gives the number reclaimed.
@@ -202,13 +192,11 @@ impl MemoryStore {
         self.closed.load(Ordering::Acquire) == 1
     }
 
-    /// Places in use and the bound. Expired entries count until they are reclaimed.
+    /// Entries and their bound. Expired entries count until they are reclaimed. Exact once nothing
+    /// runs.
     #[must_use]
     pub fn usage(&self) -> Usage {
-        Usage {
-            entries: self.entries.bound.used(),
-            max_entries: self.entries.bound.max(),
-        }
+        Usage { entries: self.entries.entries(), max_entries: self.entries.max_entries() }
     }
 
     /// Bytes of all outcomes that are kept, or still held by readers.

@@ -44,10 +44,7 @@ impl MemoryStore {
             if let Some(outcome) = outcome.take().and_then(|outcome| self.charge(outcome)) {
                 let is_current = || cell.is_still(word);
                 // A refusal means that the lease is lost, which the move below finds.
-                let _ = self
-                    .entries
-                    .outcomes
-                    .put(spot.slot, spot.generation, outcome, is_current);
+                let _ = self.entries.outcomes.put(spot.slot, spot.generation, outcome, is_current);
             }
             let late = word.deadline().is_past(now.tick());
             let deadline = now.deadline_after_or_last(ttl.get());
@@ -76,23 +73,13 @@ impl MemoryStore {
     /// - [`AttachError::Foreign`]: another store granted the lease.
     pub fn attach(&self, lease: &Lease, outcome: Outcome) -> Result<(), AttachError> {
         let (spot, cell) = self.spot(lease).ok_or(AttachError::Foreign)?;
-        let is_current = || {
-            self.is_kept_by(
-                spot,
-                cell.read(),
-                Phase::Committed,
-                self.clock.precise().tick(),
-            )
-        };
+        let is_current =
+            || self.is_kept_by(spot, cell.read(), Phase::Committed, self.clock.precise().tick());
         if !is_current() {
             return Err(AttachError::TooLate);
         }
         let outcome = self.charge(outcome).ok_or(AttachError::NoRoom)?;
-        match self
-            .entries
-            .outcomes
-            .put(spot.slot, spot.generation, outcome, is_current)
-        {
+        match self.entries.outcomes.put(spot.slot, spot.generation, outcome, is_current) {
             Ok(()) if is_current() => Ok(()),
             Ok(()) => {
                 self.entries.outcomes.clear(spot.slot, spot.generation);
@@ -117,10 +104,7 @@ impl MemoryStore {
             if word.generation() != spot.generation || word.phase() != Phase::InFlight {
                 break;
             }
-            if self.entries.end(Found {
-                slot: spot.slot,
-                word,
-            }) {
+            if self.entries.end(Found { slot: spot.slot, word }) {
                 self.entries.counters.count(Event::Released);
                 return Ok(());
             }
@@ -130,11 +114,7 @@ impl MemoryStore {
         let gone = self.entries.index.find(spot.identity).is_none_or(|found| {
             found.word.phase() == Phase::Dead || self.entries.is_due(found.word, now)
         });
-        if gone {
-            Ok(())
-        } else {
-            Err(self.superseded(ReleaseError::Superseded))
-        }
+        if gone { Ok(()) } else { Err(self.superseded(ReleaseError::Superseded)) }
     }
 
     /// Sets the lease's end to `lease_ttl` from a moment within the call, be it later or earlier,

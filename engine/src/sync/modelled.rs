@@ -6,6 +6,7 @@
 
 pub(crate) use loom::sync::atomic::Ordering;
 use loom::sync::atomic::{AtomicU32 as LoomU32, AtomicU64 as LoomU64, AtomicUsize as LoomUsize};
+pub(crate) use loom::thread::yield_now;
 
 loom::lazy_static! {
     static ref STEPS: LoomUsize = LoomUsize::new(0);
@@ -24,10 +25,7 @@ pub(crate) struct AtomicU64 {
 
 impl AtomicU64 {
     pub(crate) fn new(value: u64) -> Self {
-        Self {
-            value: LoomU64::new(value),
-            companion: LoomUsize::new(0),
-        }
+        Self { value: LoomU64::new(value), companion: LoomUsize::new(0) }
     }
 
     fn touched(&self) -> &LoomU64 {
@@ -51,10 +49,6 @@ impl AtomicU64 {
         self.touched().fetch_add(value, ordering)
     }
 
-    pub(crate) fn fetch_sub(&self, value: u64, ordering: Ordering) -> u64 {
-        self.touched().fetch_sub(value, ordering)
-    }
-
     pub(crate) fn fetch_or(&self, value: u64, ordering: Ordering) -> u64 {
         self.touched().fetch_or(value, ordering)
     }
@@ -74,8 +68,7 @@ impl AtomicU64 {
         success: Ordering,
         failure: Ordering,
     ) -> Result<u64, u64> {
-        self.touched()
-            .compare_exchange(current, new, success, failure)
+        self.touched().compare_exchange(current, new, success, failure)
     }
 }
 
@@ -87,10 +80,7 @@ pub(crate) struct AtomicU32 {
 
 impl AtomicU32 {
     pub(crate) fn new(value: u32) -> Self {
-        Self {
-            value: LoomU32::new(value),
-            companion: LoomUsize::new(0),
-        }
+        Self { value: LoomU32::new(value), companion: LoomUsize::new(0) }
     }
 
     fn touched(&self) -> &LoomU32 {
@@ -108,5 +98,13 @@ impl AtomicU32 {
 
     pub(crate) fn swap(&self, value: u32, ordering: Ordering) -> u32 {
         self.touched().swap(value, ordering)
+    }
+
+    pub(crate) fn fetch_add(&self, value: u32, ordering: Ordering) -> u32 {
+        self.touched().fetch_add(value, ordering)
+    }
+
+    pub(crate) fn fetch_sub(&self, value: u32, ordering: Ordering) -> u32 {
+        self.touched().fetch_sub(value, ordering)
     }
 }

@@ -1,0 +1,216 @@
+//! Commit, takeover, forget and sweep beside each other: who ends an entry, and what is left.
+
+#![cfg(lease_loom)]
+
+use bytes::Bytes;
+use leasehold::{Admission, MemoryStore, Outcome};
+use loom::thread;
+use loom_tests::{GRACE, LEASE, TICK, done, explore, granted, key, store, terms, ttl, word};
+
+/// A year: after it everything has expired.
+const FAR: std::time::Duration = std::time::Duration::from_secs(365 * 24 * 60 * 60);
+
+/// Everything that a store keeps is found by a sweep once it is due.
+fn assert_swept_empty(store: &MemoryStore, hand: &leasehold::ManualClock) {
+    hand.advance(FAR);
+    store.sweep_all();
+    assert_eq!(store.usage().entries, 0);
+}
+
+#[test]
+fn sweep_and_commit_and_takeover_never_all_win() {
+    let expected = ["committed, completed", "superseded, granted"];
+    explore(100, &expected, || {
+        let (store, hand) = store(1);
+        let k = key(&store, "k");
+        let mut lease = granted(&store, k);
+        hand.advance(LEASE);
+        let other = {
+            let store = store.clone();
+            thread::spawn(move || word(&store.acquire(k, &terms())))
+        };
+        let sweeper = {
+            let store = store.clone();
+            thread::spawn(move || store.sweep(8))
+        };
+        let commit = store.commit(&mut lease, None, ttl(10 * LEASE));
+        let committed = if commit.is_ok() { "committed" } else { "superseded" };
+        assert_eq!(sweeper.join().expect("no panic"), 0);
+        let outcome = format!("{committed}, {}", other.join().expect("no panic"));
+        assert_eq!(store.usage().entries, 1);
+        assert_swept_empty(&store, &hand);
+        outcome
+    });
+}
+
+#[test]
+fn past_its_grace_a_lease_is_swept_or_taken_over_once() {
+    explore(50, &["granted, 0", "granted, 1"], || {
+        let (store, hand) = store(1);
+        let k = key(&store, "k");
+        let mut lease = granted(&store, k);
+        hand.advance(LEASE + GRACE);
+        let other = {
+            let store = store.clone();
+            thread::spawn(move || store.sweep(8))
+        };
+        let answer = word(&store.acquire(k, &terms()));
+        let outcome = format!("{answer}, {}", other.join().expect("no panic"));
+        assert_eq!(store.usage().entries, 1);
+        assert_eq!(done(&store.commit(&mut lease, None, ttl(LEASE))), "refused");
+        assert_swept_empty(&store, &hand);
+        outcome
+    });
+}
+
+#[test]
+fn a_stale_holder_never_touches_the_new_lease() {
+    explore(50, &["release refused"], || {
+        let (store, hand) = store(1);
+        let k = key(&store, "k");
+        let mut stale = granted(&store, k);
+        hand.advance(LEASE);
+        let mut lease = granted(&store, k);
+        let other = {
+            let store = store.clone();
+            thread::spawn(move || {
+                let commit = store.commit(&mut stale, None, ttl(LEASE));
+                assert_eq!(done(&commit), "refused");
+                assert_eq!(done(&store.renew(&mut stale, ttl(LEASE))), "refused");
+                done(&store.release(&mut stale))
+            })
+        };
+        assert_eq!(done(&store.renew(&mut lease, ttl(LEASE))), "done");
+        assert_eq!(done(&store.commit(&mut lease, None, ttl(LEASE))), "done");
+        let outcome = format!("release {}", other.join().expect("no panic"));
+        assert_eq!(word(&store.acquire(k, &terms())), "completed");
+        outcome
+    });
+}
+
+/// 1. The lease's record fires before the renewed lease is due. 2. The sweep takes it out and files
+/// it again, while 3. the holder moves the deadline to before that, and files the other record.
+#[test]
+fn renewal_and_sweep_never_lose_a_lease() {
+    explore(100, &["done"], || {
+        let (store, hand) = store(1);
+        let mut lease = granted(&store, key(&store, "k"));
+        assert_eq!(done(&store.renew(&mut lease, ttl(30 * LEASE))), "done");
+        hand.advance(LEASE + GRACE);
+        let other = {
+            let store = store.clone();
+            thread::spawn(move || store.sweep(8))
+        };
+        let outcome = done(&store.renew(&mut lease, ttl(LEASE))).to_owned();
+        assert_eq!(other.join().expect("no panic"), 0);
+        hand.advance(LEASE + GRACE + TICK);
+        store.sweep_all();
+        assert_eq!(store.usage().entries, 0, "the shorter lease had no record in time");
+        outcome
+    });
+}
+
+#[test]
+fn a_commit_that_shortens_is_swept_in_time() {
+    explore(100, &["done"], || {
+        let (store, hand) = store(1);
+        let mut lease = granted(&store, key(&store, "k"));
+        assert_eq!(done(&store.renew(&mut lease, ttl(30 * LEASE))), "done");
+        hand.advance(LEASE + GRACE);
+        let other = {
+            let store = store.clone();
+            thread::spawn(move || store.sweep(8))
+        };
+        let outcome = done(&store.commit(&mut lease, None, ttl(2 * TICK))).to_owned();
+        assert_eq!(other.join().expect("no panic"), 0);
+        hand.advance(3 * TICK);
+        store.sweep_all();
+        assert_eq!(store.usage().entries, 0, "the shorter entry had no record in time");
+        outcome
+    });
+}
+
+#[test]
+fn two_sweepers_reclaim_an_entry_once() {
+    explore(50, &["0, 2", "1, 1", "2, 0"], || {
+        let (store, hand) = store(2);
+        let _leases = [granted(&store, key(&store, "k")), granted(&store, key(&store, "l"))];
+        hand.advance(LEASE + GRACE);
+        let other = {
+            let store = store.clone();
+            thread::spawn(move || store.sweep(8))
+        };
+        let one = store.sweep(8);
+        let outcome = format!("{one}, {}", other.join().expect("no panic"));
+        assert_eq!(store.usage().entries, 0);
+        outcome
+    });
+}
+
+#[test]
+fn forget_and_commit_leave_nothing_or_a_refused_holder() {
+    explore(25, &["done, forgotten", "refused, forgotten"], || {
+        let (store, hand) = store(1);
+        let k = key(&store, "k");
+        let mut lease = granted(&store, k);
+        let other = {
+            let store = store.clone();
+            thread::spawn(move || store.forget(k))
+        };
+        let commit = done(&store.commit(&mut lease, None, ttl(LEASE)));
+        assert!(other.join().expect("no panic"));
+        assert_eq!(store.usage().entries, 0);
+        assert_eq!(word(&store.acquire(k, &terms())), "granted");
+        assert_swept_empty(&store, &hand);
+        format!("{commit}, forgotten")
+    });
+}
+
+#[test]
+fn a_committed_outcome_is_seen_whole() {
+    explore(20, &["completed with its outcome", "in flight"], || {
+        let (store, _) = store(1);
+        let k = key(&store, "k");
+        let mut lease = granted(&store, k);
+        let other = {
+            let store = store.clone();
+            thread::spawn(move || {
+                let answer = store.acquire(k, &terms());
+                if let Ok(Admission::Completed { outcome: Some(outcome), .. }) = &answer {
+                    assert_eq!(outcome.as_bytes().as_ref(), b"made");
+                }
+                word(&answer)
+            })
+        };
+        let outcome = Outcome::new(Bytes::from_static(b"made"));
+        store.commit(&mut lease, Some(outcome), ttl(LEASE)).expect("the lease is current");
+        other.join().expect("no panic").to_owned()
+    });
+}
+
+/// The outcome that a stale holder puts must never be seen with the new grant, and must not stay.
+#[test]
+fn an_outcome_never_outlives_its_grant() {
+    let expected = ["done, completed with its outcome", "refused, granted"];
+    explore(100, &expected, || {
+        let (store, hand) = store(1);
+        let k = key(&store, "k");
+        let mut lease = granted(&store, k);
+        hand.advance(LEASE);
+        let other = {
+            let store = store.clone();
+            thread::spawn(move || {
+                let answer = store.acquire(k, &terms());
+                let seen = word(&answer);
+                if let Ok(Admission::Granted(mut lease)) = answer {
+                    store.commit(&mut lease, None, ttl(LEASE)).expect("the lease is current");
+                    assert_eq!(word(&store.acquire(k, &terms())), "completed");
+                }
+                seen
+            })
+        };
+        let outcome = Outcome::new(Bytes::from_static(b"made"));
+        let commit = done(&store.commit(&mut lease, Some(outcome), ttl(LEASE)));
+        format!("{commit}, {}", other.join().expect("no panic"))
+    });
+}
