@@ -23,22 +23,15 @@ impl Memory {
     }
 
     fn with(change: impl FnOnce(MemoryConfig) -> MemoryConfig) -> Self {
-        let few = MemoryConfig::default()
-            .max_entries(9)
-            .late_grace(LATE_GRACE)
-            .max_outcome_bytes(4096);
+        let few =
+            MemoryConfig::default().max_entries(9).late_grace(LATE_GRACE).max_outcome_bytes(4096);
         Self::of(change(few))
     }
 
     fn of(config: MemoryConfig) -> Self {
         let (clock, hand) = Clock::manual();
         let store = MemoryStore::with_clock(config.clone(), clock).expect("a valid configuration");
-        Self {
-            config,
-            store: Arc::new(store),
-            clock: hand,
-            elapsed: Mutex::default(),
-        }
+        Self { config, store: Arc::new(store), clock: hand, elapsed: Mutex::default() }
     }
 }
 

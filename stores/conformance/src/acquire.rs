@@ -86,10 +86,7 @@ pub async fn addresses_do_not_meet<S: Subject>(subject: &S) {
     let lease = one.running().await;
     other.assert_unmoved(&before).await;
     if subject.max_entries() == Some(1) {
-        assert_is!(
-            other.acquire(LONG).await,
-            Err(leasehold::AcquireError::Full)
-        );
+        assert_is!(other.acquire(LONG).await, Err(leasehold::AcquireError::Full));
         return;
     }
     let mut second = other.running().await;

@@ -24,26 +24,14 @@ pub async fn attach_is_done_once<S: Subject>(subject: &S) {
     let since = subject.elapsed();
     let lease = case.kept().await;
     if !case.keeps_outcomes() {
-        assert_is!(
-            case.store.attach(&lease, outcome("body")).await,
-            Err(AttachError::NoRoom)
-        );
-        assert_is!(
-            case.peek().await,
-            RecordState::Completed {
-                replayable: false,
-                ..
-            }
-        );
+        assert_is!(case.store.attach(&lease, outcome("body")).await, Err(AttachError::NoRoom));
+        assert_is!(case.peek().await, RecordState::Completed { replayable: false, .. });
         return;
     }
     assert_is!(case.store.attach(&lease, outcome("body")).await, Ok(()));
     refused(&case, &lease).await;
     match case.acquire(LONG).await {
-        Ok(Admission::Completed {
-            outcome: Some(kept),
-            remaining,
-        }) => {
+        Ok(Admission::Completed { outcome: Some(kept), remaining }) => {
             assert_eq!(kept, outcome("body"));
             case.assert_remaining(remaining, LONG, since);
         }
@@ -56,27 +44,12 @@ pub async fn attach_after_a_repeated_commit_is_done<S: Subject>(subject: &S) {
     let case = Case::new(subject);
     let mut lease = case.kept().await;
     case.commit(&mut lease, Some(outcome("ignored"))).await;
-    assert_is!(
-        case.peek().await,
-        RecordState::Completed {
-            replayable: false,
-            ..
-        }
-    );
+    assert_is!(case.peek().await, RecordState::Completed { replayable: false, .. });
     if case.keeps_outcomes() {
         assert_is!(case.store.attach(&lease, outcome("body")).await, Ok(()));
-        assert_is!(
-            case.peek().await,
-            RecordState::Completed {
-                replayable: true,
-                ..
-            }
-        );
+        assert_is!(case.peek().await, RecordState::Completed { replayable: true, .. });
     } else {
-        assert_is!(
-            case.store.attach(&lease, outcome("body")).await,
-            Err(AttachError::NoRoom)
-        );
+        assert_is!(case.store.attach(&lease, outcome("body")).await, Err(AttachError::NoRoom));
     }
 }
 
@@ -90,13 +63,7 @@ pub async fn attach_before_the_commit_is_too_late<S: Subject>(subject: &S) {
     refused(&case, &lease).await;
     if !subject.late_grace().is_zero() {
         case.commit(&mut lease, None).await;
-        assert_is!(
-            case.peek().await,
-            RecordState::Completed {
-                replayable: false,
-                ..
-            }
-        );
+        assert_is!(case.peek().await, RecordState::Completed { replayable: false, .. });
     }
 }
 
@@ -149,10 +116,7 @@ pub async fn attach_without_room_is_refused<S: Subject>(subject: &S) {
     };
     let before = case.look().await;
     let large = Outcome::new(Bytes::from(vec![7; max + 1]));
-    assert_is!(
-        case.store.attach(&lease, large).await,
-        Err(AttachError::NoRoom)
-    );
+    assert_is!(case.store.attach(&lease, large).await, Err(AttachError::NoRoom));
     case.assert_unmoved(&before).await;
     if max != 0 {
         assert_is!(case.store.attach(&lease, outcome("body")).await, Ok(()));

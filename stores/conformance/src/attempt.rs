@@ -27,10 +27,7 @@ pub async fn repeated_attempt_gets_no_second_lease<S: Subject>(subject: &S) {
     }
     assert_is!(case.acquire(LONG).await, Ok(Admission::InFlight { .. }));
     case.commit(&mut lease, None).await;
-    assert_is!(
-        case.store.acquire(case.address, terms).await,
-        Ok(Admission::Completed { .. })
-    );
+    assert_is!(case.store.acquire(case.address, terms).await, Ok(Admission::Completed { .. }));
 }
 
 /// Abandoning an attempt releases the running lease that it was granted, in a store that
@@ -40,10 +37,7 @@ pub async fn abandon_releases_the_lease_of_its_attempt<S: Subject>(subject: &S) 
     let terms = same_terms();
     let mut lease = granted(case.store.acquire(case.address, terms).await);
     let before = case.look().await;
-    assert_is!(
-        case.store.abandon(case.address, terms.attempt).await,
-        Ok(())
-    );
+    assert_is!(case.store.abandon(case.address, terms.attempt).await, Ok(()));
     if !S::RECOGNISES_ATTEMPTS {
         case.assert_unmoved(&before).await;
         case.commit(&mut lease, None).await;
@@ -52,10 +46,7 @@ pub async fn abandon_releases_the_lease_of_its_attempt<S: Subject>(subject: &S) 
     assert_is!(case.peek().await, RecordState::Free);
     let answer = case.store.commit(&mut lease, None, ttl(LONG)).await;
     assert_is!(answer, Err(leasehold::CommitError::Superseded));
-    assert_is!(
-        case.store.abandon(case.address, terms.attempt).await,
-        Ok(())
-    );
+    assert_is!(case.store.abandon(case.address, terms.attempt).await, Ok(()));
     let later = granted(case.acquire(LONG).await);
     assert!(later.token() > lease.token());
 }
@@ -63,23 +54,14 @@ pub async fn abandon_releases_the_lease_of_its_attempt<S: Subject>(subject: &S) 
 /// Abandoning another attempt, or at a free address, is done and touches nothing.
 pub async fn abandon_of_another_attempt_touches_nothing<S: Subject>(subject: &S) {
     let case = Case::new(subject);
-    assert_is!(
-        case.store.abandon(case.address, Attempt::random()).await,
-        Ok(())
-    );
+    assert_is!(case.store.abandon(case.address, Attempt::random()).await, Ok(()));
     let mut lease = case.running().await;
     let before = case.look().await;
-    assert_is!(
-        case.store.abandon(case.address, Attempt::random()).await,
-        Ok(())
-    );
+    assert_is!(case.store.abandon(case.address, Attempt::random()).await, Ok(()));
     case.assert_unmoved(&before).await;
     case.commit(&mut lease, None).await;
     let before = case.look().await;
-    assert_is!(
-        case.store.abandon(case.address, Attempt::random()).await,
-        Ok(())
-    );
+    assert_is!(case.store.abandon(case.address, Attempt::random()).await, Ok(()));
     case.assert_unmoved(&before).await;
 }
 
@@ -90,10 +72,7 @@ pub async fn abandon_of_a_kept_key_touches_nothing<S: Subject>(subject: &S) {
     let mut lease = granted(case.store.acquire(case.address, terms).await);
     case.commit(&mut lease, None).await;
     let before = case.look().await;
-    assert_is!(
-        case.store.abandon(case.address, terms.attempt).await,
-        Ok(())
-    );
+    assert_is!(case.store.abandon(case.address, terms.attempt).await, Ok(()));
     case.assert_unmoved(&before).await;
 }
 
@@ -105,10 +84,7 @@ pub async fn abandon_after_a_takeover_touches_nothing<S: Subject>(subject: &S) {
     case.pass(subject.short_ttl()).await;
     let mut later = case.running().await;
     let before = case.look().await;
-    assert_is!(
-        case.store.abandon(case.address, terms.attempt).await,
-        Ok(())
-    );
+    assert_is!(case.store.abandon(case.address, terms.attempt).await, Ok(()));
     case.assert_unmoved(&before).await;
     case.commit(&mut later, None).await;
 }

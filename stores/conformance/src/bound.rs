@@ -16,11 +16,7 @@ pub(crate) fn bound<S: Subject>(subject: &S) -> Option<usize> {
 
 /// Entries that hold a place.
 pub(crate) fn entries<S: Subject>(subject: &S) -> usize {
-    subject
-        .store()
-        .usage()
-        .expect("a bounded store reports its usage")
-        .entries
+    subject.store().usage().expect("a bounded store reports its usage").entries
 }
 
 /// Fills all places but `spare` with running leases, and keeps them running.
@@ -38,10 +34,7 @@ pub async fn bound_is_reached_exactly<S: Subject>(subject: &S) {
         let _lease = Case::new(subject).running().await;
     }
     for _ in 0..3 {
-        assert_is!(
-            Case::new(subject).acquire(LONG).await,
-            Err(AcquireError::Full)
-        );
+        assert_is!(Case::new(subject).acquire(LONG).await, Err(AcquireError::Full));
         assert_eq!(entries(subject), max);
     }
 }
@@ -52,11 +45,7 @@ pub async fn full_store_evicts_nothing<S: Subject>(subject: &S) {
     let mut held = Vec::new();
     for n in 0..max {
         let case = Case::new(subject);
-        let lease_ttl = if n % 3 == 1 {
-            subject.short_ttl()
-        } else {
-            LONG
-        };
+        let lease_ttl = if n % 3 == 1 { subject.short_ttl() } else { LONG };
         let mut lease = granted(case.acquire(lease_ttl).await);
         if n % 3 == 2 {
             case.commit(&mut lease, None).await;
@@ -65,15 +54,10 @@ pub async fn full_store_evicts_nothing<S: Subject>(subject: &S) {
     }
     let late = !subject.late_grace().is_zero();
     if late {
-        subject
-            .advance(subject.short_ttl() + subject.resolution())
-            .await;
+        subject.advance(subject.short_ttl() + subject.resolution()).await;
     }
     for _ in 0..3 {
-        assert_is!(
-            Case::new(subject).acquire(LONG).await,
-            Err(AcquireError::Full)
-        );
+        assert_is!(Case::new(subject).acquire(LONG).await, Err(AcquireError::Full));
     }
     for (n, (case, lease)) in held.iter_mut().enumerate() {
         match case.peek().await {
@@ -91,33 +75,18 @@ pub async fn present_key_is_never_full<S: Subject>(subject: &S) {
     let case = Case::new(subject);
     let _lease = granted(case.acquire_for("one", subject.short_ttl()).await);
     fill(subject, max, 1).await;
-    assert_is!(
-        Case::new(subject).acquire(LONG).await,
-        Err(AcquireError::Full)
-    );
-    assert_is!(
-        case.acquire_for("one", LONG).await,
-        Ok(Admission::InFlight { .. })
-    );
-    assert_is!(
-        case.acquire_for("other", LONG).await,
-        Ok(Admission::Mismatch)
-    );
+    assert_is!(Case::new(subject).acquire(LONG).await, Err(AcquireError::Full));
+    assert_is!(case.acquire_for("one", LONG).await, Ok(Admission::InFlight { .. }));
+    assert_is!(case.acquire_for("other", LONG).await, Ok(Admission::Mismatch));
     case.pass(subject.short_ttl()).await;
     let mut later = granted(case.acquire(subject.short_ttl()).await);
     assert_is!(case.acquire(LONG).await, Ok(Admission::InFlight { .. }));
-    let answer = case
-        .store
-        .commit(&mut later, None, ttl(subject.short_ttl()))
-        .await;
+    let answer = case.store.commit(&mut later, None, ttl(subject.short_ttl())).await;
     assert_is!(answer, Ok(()));
     assert_is!(case.acquire(LONG).await, Ok(Admission::Completed { .. }));
     case.pass(subject.short_ttl()).await;
     let _last = granted(case.acquire(LONG).await);
-    assert_is!(
-        Case::new(subject).acquire(LONG).await,
-        Err(AcquireError::Full)
-    );
+    assert_is!(Case::new(subject).acquire(LONG).await, Err(AcquireError::Full));
 }
 
 /// Release and forget give the place up at once, and no more than one.
@@ -140,10 +109,7 @@ pub async fn freed_key_gives_up_its_place<S: Subject>(subject: &S) {
         case = Case::new(subject);
     }
     let _lease = case.running().await;
-    assert_is!(
-        Case::new(subject).acquire(LONG).await,
-        Err(AcquireError::Full)
-    );
+    assert_is!(Case::new(subject).acquire(LONG).await, Err(AcquireError::Full));
 }
 
 /// A late lease keeps its place against other keys until its grace is over; then it gives it up
@@ -156,15 +122,10 @@ pub async fn late_lease_keeps_its_place<S: Subject>(subject: &S) {
         let mut lease = case.late().await;
         let other = Case::new(subject);
         assert_is!(other.acquire(LONG).await, Err(AcquireError::Full));
-        assert_is!(
-            case.store.renew(&mut lease, ttl(subject.short_ttl())).await,
-            Ok(_)
-        );
+        assert_is!(case.store.renew(&mut lease, ttl(subject.short_ttl())).await, Ok(_));
         case.pass(subject.short_ttl() + subject.late_grace()).await;
     }
-    subject
-        .advance(subject.place_lag(subject.short_ttl() + subject.late_grace()))
-        .await;
+    subject.advance(subject.place_lag(subject.short_ttl() + subject.late_grace())).await;
     let _other = Case::new(subject).running().await;
     assert_is!(case.acquire(LONG).await, Err(AcquireError::Full));
 }
@@ -178,19 +139,14 @@ pub async fn kept_key_keeps_its_place_for_its_ttl<S: Subject>(subject: &S) {
     let old_end = subject.short_ttl() + subject.late_grace();
     let kept_for = old_end * 4;
     let since = subject.elapsed();
-    assert_is!(
-        case.store.commit(&mut lease, None, ttl(kept_for)).await,
-        Ok(())
-    );
+    assert_is!(case.store.commit(&mut lease, None, ttl(kept_for)).await, Ok(()));
     subject.advance(old_end + subject.place_lag(old_end)).await;
     match Case::new(subject).acquire(LONG).await {
         Err(AcquireError::Full) => {}
         Ok(Admission::Granted(_)) => case.assert_not_early(since, kept_for),
         other => panic!("expected full, got {other:?}"),
     }
-    subject
-        .advance(kept_for - old_end + subject.place_lag(kept_for))
-        .await;
+    subject.advance(kept_for - old_end + subject.place_lag(kept_for)).await;
     let _other = Case::new(subject).running().await;
 }
 
@@ -204,19 +160,13 @@ pub async fn shortened_end_gives_up_its_place<S: Subject>(subject: &S) {
         let case = Case::new(subject);
         let mut lease = case.running().await;
         let whole = if commits {
-            assert_is!(
-                case.store.commit(&mut lease, None, ttl(short)).await,
-                Ok(())
-            );
+            assert_is!(case.store.commit(&mut lease, None, ttl(short)).await, Ok(()));
             short
         } else {
             assert_is!(case.store.renew(&mut lease, ttl(short)).await, Ok(_));
             short + subject.late_grace()
         };
-        assert_is!(
-            Case::new(subject).acquire(LONG).await,
-            Err(AcquireError::Full)
-        );
+        assert_is!(Case::new(subject).acquire(LONG).await, Err(AcquireError::Full));
         subject.advance(whole + subject.place_lag(whole)).await;
         let other = Case::new(subject);
         let lease = other.running().await;
@@ -239,10 +189,7 @@ pub async fn lengthened_end_keeps_its_place<S: Subject>(subject: &S) {
         }
         let old_end = short + subject.late_grace();
         subject.advance(old_end + subject.place_lag(old_end)).await;
-        assert_is!(
-            Case::new(subject).acquire(LONG).await,
-            Err(AcquireError::Full)
-        );
+        assert_is!(Case::new(subject).acquire(LONG).await, Err(AcquireError::Full));
         assert_eq!(entries(subject), max);
         assert_is!(case.store.forget(case.address).await, Ok(true));
     }
@@ -254,10 +201,7 @@ pub async fn keys_that_come_and_go_leave_no_entries<S: Subject>(subject: &S) {
     let Some(max) = bound(subject) else { return };
     for n in 0..max * 50 {
         let case = Case::new(subject);
-        let mut lease = granted(
-            case.acquire(LONG * 24 + Duration::from_secs(n as u64))
-                .await,
-        );
+        let mut lease = granted(case.acquire(LONG * 24 + Duration::from_secs(n as u64)).await);
         if n % 2 == 0 {
             case.release(lease).await;
         } else {
@@ -267,10 +211,7 @@ pub async fn keys_that_come_and_go_leave_no_entries<S: Subject>(subject: &S) {
         assert_eq!(entries(subject), 0);
     }
     fill(subject, max, 0).await;
-    assert_is!(
-        Case::new(subject).acquire(LONG).await,
-        Err(AcquireError::Full)
-    );
+    assert_is!(Case::new(subject).acquire(LONG).await, Err(AcquireError::Full));
 }
 
 /// Entries that have all ended make way for as many new ones, without a sweep.
@@ -281,18 +222,12 @@ pub async fn ended_entries_all_make_way<S: Subject>(subject: &S) {
         let case = Case::new(subject);
         let mut lease = granted(case.acquire(short).await);
         if n % 2 == 0 {
-            assert_is!(
-                case.store.commit(&mut lease, None, ttl(short)).await,
-                Ok(())
-            );
+            assert_is!(case.store.commit(&mut lease, None, ttl(short)).await, Ok(()));
         }
     }
     let whole = short + subject.late_grace();
     subject.advance(whole + subject.place_lag(whole)).await;
     fill(subject, max, 0).await;
-    assert_is!(
-        Case::new(subject).acquire(LONG).await,
-        Err(AcquireError::Full)
-    );
+    assert_is!(Case::new(subject).acquire(LONG).await, Err(AcquireError::Full));
     assert_eq!(entries(subject), max);
 }

@@ -69,18 +69,12 @@ pub(crate) struct Case<'a, S: Subject> {
 impl<'a, S: Subject> Case<'a, S> {
     /// A case at a fresh address.
     pub(crate) fn new(subject: &'a S) -> Self {
-        Self {
-            subject,
-            store: subject.store(),
-            address: fresh_address(),
-        }
+        Self { subject, store: subject.store(), address: fresh_address() }
     }
 
     /// Acquires without a fingerprint, in a fresh attempt.
     pub(crate) async fn acquire(&self, lease_ttl: Duration) -> Result<Admission, AcquireError> {
-        self.store
-            .acquire(self.address, Terms::new(ttl(lease_ttl)))
-            .await
+        self.store.acquire(self.address, Terms::new(ttl(lease_ttl))).await
     }
 
     /// Acquires for a request of this name, in a fresh attempt.
@@ -105,19 +99,13 @@ impl<'a, S: Subject> Case<'a, S> {
 
     /// What an operator sees.
     pub(crate) async fn peek(&self) -> RecordState {
-        self.store
-            .peek(self.address)
-            .await
-            .expect("the store answers")
+        self.store.peek(self.address).await.expect("the store answers")
     }
 
     /// Sweeps all that is due, or nothing: laws hold either way.
     pub(crate) async fn sweep_if(&self, swept: bool) {
         if swept {
-            self.store
-                .sweep(usize::MAX)
-                .await
-                .expect("the store answers");
+            self.store.sweep(usize::MAX).await.expect("the store answers");
         }
     }
 
@@ -160,10 +148,7 @@ impl<'a, S: Subject> Case<'a, S> {
     /// State *ended*: committed, and past the TTL of the commit.
     pub(crate) async fn ended(&self) -> Lease {
         let mut lease = self.running().await;
-        assert_is!(
-            self.store.commit(&mut lease, None, ttl(self.short())).await,
-            Ok(())
-        );
+        assert_is!(self.store.commit(&mut lease, None, ttl(self.short())).await, Ok(()));
         self.pass(self.short()).await;
         lease
     }
@@ -238,13 +223,8 @@ pub(crate) enum Gone {
 
 impl Gone {
     /// Each of them.
-    pub(crate) const ALL: [Self; 5] = [
-        Self::Lapsed,
-        Self::Ended,
-        Self::Released,
-        Self::Forgotten,
-        Self::LaterReleased,
-    ];
+    pub(crate) const ALL: [Self; 5] =
+        [Self::Lapsed, Self::Ended, Self::Released, Self::Forgotten, Self::LaterReleased];
 
     /// For [`Case::taken_over`]: each of them, and late.
     pub(crate) fn all_or_late() -> impl Iterator<Item = Option<Self>> {

@@ -14,15 +14,9 @@ pub async fn commit_counts_its_ttl_from_the_commit<S: Subject>(subject: &S) {
         let mut lease = case.running().await;
         subject.advance(subject.short_ttl()).await;
         let since = subject.elapsed();
-        assert_is!(
-            case.store.commit(&mut lease, None, ttl(kept_for)).await,
-            Ok(())
-        );
+        assert_is!(case.store.commit(&mut lease, None, ttl(kept_for)).await, Ok(()));
         match case.peek().await {
-            RecordState::Completed {
-                remaining,
-                replayable: false,
-            } => {
+            RecordState::Completed { remaining, replayable: false } => {
                 case.assert_remaining(remaining, kept_for, since);
             }
             other => panic!("expected completed, got {other:?}"),
@@ -50,14 +44,8 @@ pub async fn commit_of_what_is_gone_is_superseded<S: Subject>(subject: &S) {
         for swept in [false, true] {
             let mut lease = case.gone(state).await;
             case.sweep_if(swept).await;
-            let answer = case
-                .store
-                .commit(&mut lease, Some(outcome("late")), ttl(LONG))
-                .await;
-            assert!(
-                matches!(answer, Err(CommitError::Superseded)),
-                "{state:?}: {answer:?}"
-            );
+            let answer = case.store.commit(&mut lease, Some(outcome("late")), ttl(LONG)).await;
+            assert!(matches!(answer, Err(CommitError::Superseded)), "{state:?}: {answer:?}");
             assert_is!(case.peek().await, RecordState::Free);
         }
     }
@@ -73,14 +61,8 @@ pub async fn commit_after_a_takeover_is_superseded<S: Subject>(subject: &S) {
                 case.commit(&mut later, None).await;
             }
             let before = case.look().await;
-            let answer = case
-                .store
-                .commit(&mut old, Some(outcome("old")), ttl(LONG * 2))
-                .await;
-            assert!(
-                matches!(answer, Err(CommitError::Superseded)),
-                "{state:?}: {answer:?}"
-            );
+            let answer = case.store.commit(&mut old, Some(outcome("old")), ttl(LONG * 2)).await;
+            assert!(matches!(answer, Err(CommitError::Superseded)), "{state:?}: {answer:?}");
             case.assert_unmoved(&before).await;
         }
         assert_is!(case.store.forget(case.address).await, Ok(true));
@@ -97,10 +79,7 @@ pub async fn repeated_commit_is_done_and_moves_nothing<S: Subject>(subject: &S) 
         let before = case.look().await;
         for again in [None, Some(outcome("second"))] {
             for kept_for in [LONG / 2, LONG * 2] {
-                let answer = case
-                    .store
-                    .commit(&mut lease, again.clone(), ttl(kept_for))
-                    .await;
+                let answer = case.store.commit(&mut lease, again.clone(), ttl(kept_for)).await;
                 assert_is!(answer, Ok(()));
                 case.assert_unmoved(&before).await;
             }

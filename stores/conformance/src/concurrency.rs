@@ -20,7 +20,7 @@ use crate::case::{Case, LONG, assert_is, fresh_address, granted, ttl};
 const TASKS: usize = 64;
 
 /// Rounds of a race in which no time has to pass.
-const ROUNDS: usize = 20;
+const ROUNDS: usize = 100;
 
 /// Rounds of a race in which time has to pass: fewer, since a real clock has to be waited for.
 const TIMED_ROUNDS: usize = 4;
@@ -98,18 +98,11 @@ pub async fn one_of_many_acquires_is_granted<S: Subject>(subject: &S) {
 pub async fn expired_lease_is_taken_over_by_one<S: Subject>(subject: &S) {
     let case = Case::new(subject);
     for round in 0..TIMED_ROUNDS {
-        let mut old = if round % 2 == 0 {
-            case.late().await
-        } else {
-            case.lapsed().await
-        };
+        let mut old = if round % 2 == 0 { case.late().await } else { case.lapsed().await };
         let mut leases = race_acquires(&case).await;
         assert_eq!(leases.len(), 1);
         assert!(leases[0].token() > old.token());
-        assert_is!(
-            case.store.release(&mut old).await,
-            Err(ReleaseError::Superseded)
-        );
+        assert_is!(case.store.release(&mut old).await, Err(ReleaseError::Superseded));
         assert_is!(case.store.release(&mut leases[0]).await, Ok(()));
     }
 }
@@ -172,11 +165,7 @@ pub async fn key_has_one_holder_at_any_time<S: Subject>(subject: &S) {
 /// Records a grant, and that nobody else holds the key.
 fn enter(holders: &mut Holders, token: Token) {
     assert_eq!(holders.now, 0, "two holders at once");
-    assert!(
-        Some(token) > holders.last,
-        "token {token} after {:?}",
-        holders.last
-    );
+    assert!(Some(token) > holders.last, "token {token} after {:?}", holders.last);
     holders.now += 1;
     holders.grants += 1;
     holders.last = Some(token);
@@ -211,17 +200,12 @@ pub async fn late_commit_and_takeover_exclude_each_other<S: Subject>(subject: &S
                 Answer::Committed(Ok(())) => committed += 1,
                 Answer::Committed(other) => assert_is!(other, Err(CommitError::Superseded)),
                 Answer::Acquired(Ok(Admission::Granted(_))) => granted += 1,
-                Answer::Acquired(other) => assert_is!(
-                    other,
-                    Ok(Admission::InFlight { .. } | Admission::Completed { .. })
-                ),
+                Answer::Acquired(other) => {
+                    assert_is!(other, Ok(Admission::InFlight { .. } | Admission::Completed { .. }))
+                }
             }
         }
-        assert_eq!(
-            granted + committed,
-            1,
-            "{granted} grants and {committed} commits"
-        );
+        assert_eq!(granted + committed, 1, "{granted} grants and {committed} commits");
         assert_is!(case.store.forget(case.address).await, Ok(true));
     }
 }
@@ -244,10 +228,7 @@ pub async fn commit_and_forget_leave_the_key_free<S: Subject>(subject: &S) {
                 }
             }
         });
-        assert_eq!(
-            removed.await.into_iter().filter(|removed| *removed).count(),
-            1
-        );
+        assert_eq!(removed.await.into_iter().filter(|removed| *removed).count(), 1);
         assert_is!(case.peek().await, RecordState::Free);
     }
 }

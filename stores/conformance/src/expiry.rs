@@ -15,12 +15,7 @@ const STEP: Duration = Duration::from_nanos(1);
 /// and asserts that both find it ended, without a sweep.
 async fn watch_end<S: Subject>(case: &Case<'_, S>, since: Duration, whole: Duration) {
     let quarter = whole / 4;
-    for part in [
-        quarter,
-        quarter,
-        quarter,
-        (whole - quarter * 3).saturating_sub(STEP),
-    ] {
+    for part in [quarter, quarter, quarter, (whole - quarter * 3).saturating_sub(STEP)] {
         case.subject.advance(part).await;
         if case.peek().await == RecordState::Free {
             case.assert_not_early(since, whole);
@@ -28,10 +23,7 @@ async fn watch_end<S: Subject>(case: &Case<'_, S>, since: Duration, whole: Durat
         match case.acquire(LONG).await {
             Ok(Admission::Granted(_)) => return case.assert_not_early(since, whole),
             other => {
-                assert_is!(
-                    other,
-                    Ok(Admission::InFlight { .. } | Admission::Completed { .. })
-                );
+                assert_is!(other, Ok(Admission::InFlight { .. } | Admission::Completed { .. }));
             }
         }
     }
@@ -54,12 +46,7 @@ pub async fn kept_key_ends_on_read_and_never_early<S: Subject>(subject: &S) {
     let case = Case::new(subject);
     let mut lease = case.running().await;
     let since = subject.elapsed();
-    assert_is!(
-        case.store
-            .commit(&mut lease, None, ttl(subject.short_ttl()))
-            .await,
-        Ok(())
-    );
+    assert_is!(case.store.commit(&mut lease, None, ttl(subject.short_ttl())).await, Ok(()));
     watch_end(&case, since, subject.short_ttl()).await;
 }
 
@@ -68,10 +55,7 @@ pub async fn renewed_lease_ends_on_read_and_never_early<S: Subject>(subject: &S)
     let case = Case::new(subject);
     let mut lease = case.running().await;
     let since = subject.elapsed();
-    assert_is!(
-        case.store.renew(&mut lease, ttl(subject.short_ttl())).await,
-        Ok(_)
-    );
+    assert_is!(case.store.renew(&mut lease, ttl(subject.short_ttl())).await, Ok(_));
     watch_end(&case, since, subject.short_ttl()).await;
 }
 
@@ -90,10 +74,7 @@ pub async fn grace_ends_on_read_and_never_early<S: Subject>(subject: &S) {
     assert_is!(case.store.forget(case.address).await, Ok(_));
     let mut lease = granted(case.acquire(subject.short_ttl()).await);
     subject.advance(whole + subject.resolution()).await;
-    assert_is!(
-        case.store.commit(&mut lease, None, ttl(LONG)).await,
-        Err(CommitError::Superseded)
-    );
+    assert_is!(case.store.commit(&mut lease, None, ttl(LONG)).await, Err(CommitError::Superseded));
 }
 
 /// The longest TTL is taken by acquire, renew and commit, and kept whole.
@@ -106,10 +87,7 @@ pub async fn longest_ttl_is_kept_whole<S: Subject>(subject: &S) {
         Ok(Admission::InFlight { remaining }) => case.assert_remaining(remaining, MAX_TTL, since),
         other => panic!("expected in flight, got {other:?}"),
     }
-    assert_is!(
-        case.store.commit(&mut lease, None, ttl(MAX_TTL)).await,
-        Ok(())
-    );
+    assert_is!(case.store.commit(&mut lease, None, ttl(MAX_TTL)).await, Ok(()));
     match case.acquire(LONG).await {
         Ok(Admission::Completed { remaining, .. }) => {
             case.assert_remaining(remaining, MAX_TTL, since);

@@ -11,14 +11,8 @@ pub async fn other_fingerprint_mismatches_in_flight<S: Subject>(subject: &S) {
     let case = Case::new(subject);
     let mut lease = granted(case.acquire_for("one", LONG).await);
     let before = case.look().await;
-    assert_is!(
-        case.acquire_for("other", LONG * 2).await,
-        Ok(Admission::Mismatch)
-    );
-    assert_is!(
-        case.acquire_for("one", LONG * 2).await,
-        Ok(Admission::InFlight { .. })
-    );
+    assert_is!(case.acquire_for("other", LONG * 2).await, Ok(Admission::Mismatch));
+    assert_is!(case.acquire_for("one", LONG * 2).await, Ok(Admission::InFlight { .. }));
     case.assert_unmoved(&before).await;
     case.commit(&mut lease, None).await;
 }
@@ -31,14 +25,8 @@ pub async fn other_fingerprint_mismatches_when_kept<S: Subject>(subject: &S) {
     case.commit(&mut lease, None).await;
     for round in 0..3 {
         let before = case.look().await;
-        assert_is!(
-            case.acquire_for("other", LONG * 2).await,
-            Ok(Admission::Mismatch)
-        );
-        assert_is!(
-            case.acquire_for("one", LONG * 2).await,
-            Ok(Admission::Completed { .. })
-        );
+        assert_is!(case.acquire_for("other", LONG * 2).await, Ok(Admission::Mismatch));
+        assert_is!(case.acquire_for("one", LONG * 2).await, Ok(Admission::Completed { .. }));
         case.assert_unmoved(&before).await;
         match round {
             0 => case.commit(&mut lease, None).await,
@@ -55,27 +43,18 @@ pub async fn no_fingerprint_matches_everything<S: Subject>(subject: &S) {
     let case = Case::new(subject);
     let mut lease = granted(case.acquire_for("one", LONG).await);
     assert_is!(case.acquire(LONG).await, Ok(Admission::InFlight { .. }));
-    assert_is!(
-        case.acquire_for("other", LONG).await,
-        Ok(Admission::Mismatch)
-    );
+    assert_is!(case.acquire_for("other", LONG).await, Ok(Admission::Mismatch));
     case.commit(&mut lease, None).await;
     assert_is!(case.acquire(LONG).await, Ok(Admission::Completed { .. }));
     assert_is!(case.store.forget(case.address).await, Ok(true));
 
     let mut lease = granted(case.acquire(LONG).await);
     for request in ["one", "other"] {
-        assert_is!(
-            case.acquire_for(request, LONG).await,
-            Ok(Admission::InFlight { .. })
-        );
+        assert_is!(case.acquire_for(request, LONG).await, Ok(Admission::InFlight { .. }));
     }
     case.commit(&mut lease, None).await;
     for request in ["one", "other"] {
-        assert_is!(
-            case.acquire_for(request, LONG).await,
-            Ok(Admission::Completed { .. })
-        );
+        assert_is!(case.acquire_for(request, LONG).await, Ok(Admission::Completed { .. }));
     }
 }
 
@@ -86,10 +65,7 @@ pub async fn fingerprint_survives_a_renewal<S: Subject>(subject: &S) {
     assert_is!(case.store.renew(&mut lease, ttl(LONG)).await, Ok(_));
     in_flight_for_one(&case).await;
     if !subject.late_grace().is_zero() {
-        assert_is!(
-            case.store.renew(&mut lease, ttl(subject.short_ttl())).await,
-            Ok(_)
-        );
+        assert_is!(case.store.renew(&mut lease, ttl(subject.short_ttl())).await, Ok(_));
         case.pass(subject.short_ttl()).await;
         assert_is!(case.store.renew(&mut lease, ttl(LONG)).await, Ok(_));
         in_flight_for_one(&case).await;
@@ -97,14 +73,8 @@ pub async fn fingerprint_survives_a_renewal<S: Subject>(subject: &S) {
 }
 
 async fn in_flight_for_one<S: Subject>(case: &Case<'_, S>) {
-    assert_is!(
-        case.acquire_for("other", LONG).await,
-        Ok(Admission::Mismatch)
-    );
-    assert_is!(
-        case.acquire_for("one", LONG).await,
-        Ok(Admission::InFlight { .. })
-    );
+    assert_is!(case.acquire_for("other", LONG).await, Ok(Admission::Mismatch));
+    assert_is!(case.acquire_for("one", LONG).await, Ok(Admission::InFlight { .. }));
 }
 
 /// A fingerprint survives a commit within the grace.
@@ -116,14 +86,8 @@ pub async fn fingerprint_survives_a_late_commit<S: Subject>(subject: &S) {
     let mut lease = granted(case.acquire_for("one", subject.short_ttl()).await);
     case.pass(subject.short_ttl()).await;
     case.commit(&mut lease, None).await;
-    assert_is!(
-        case.acquire_for("other", LONG).await,
-        Ok(Admission::Mismatch)
-    );
-    assert_is!(
-        case.acquire_for("one", LONG).await,
-        Ok(Admission::Completed { .. })
-    );
+    assert_is!(case.acquire_for("other", LONG).await, Ok(Admission::Mismatch));
+    assert_is!(case.acquire_for("one", LONG).await, Ok(Admission::Completed { .. }));
 }
 
 /// An expired record never mismatches: another request takes a late lease over, and its
@@ -134,17 +98,11 @@ pub async fn takeover_replaces_the_fingerprint<S: Subject>(subject: &S) {
     case.pass(subject.short_ttl()).await;
     let _other = granted(case.acquire_for("other", subject.short_ttl()).await);
     assert_is!(case.acquire_for("one", LONG).await, Ok(Admission::Mismatch));
-    assert_is!(
-        case.acquire_for("other", LONG).await,
-        Ok(Admission::InFlight { .. })
-    );
+    assert_is!(case.acquire_for("other", LONG).await, Ok(Admission::InFlight { .. }));
     case.pass(subject.short_ttl()).await;
     let _third = case.running().await;
     for request in ["one", "other"] {
-        assert_is!(
-            case.acquire_for(request, LONG).await,
-            Ok(Admission::InFlight { .. })
-        );
+        assert_is!(case.acquire_for(request, LONG).await, Ok(Admission::InFlight { .. }));
     }
 }
 
@@ -160,10 +118,7 @@ pub async fn fingerprint_goes_with_its_record<S: Subject>(subject: &S) {
                 Gone::Released => assert_is!(case.store.release(&mut lease).await, Ok(())),
                 Gone::Forgotten => assert_is!(case.store.forget(case.address).await, Ok(true)),
                 Gone::Ended => {
-                    assert_is!(
-                        case.store.commit(&mut lease, None, ttl(short)).await,
-                        Ok(())
-                    );
+                    assert_is!(case.store.commit(&mut lease, None, ttl(short)).await, Ok(()));
                     case.pass(short).await;
                 }
                 _ => case.pass(short + subject.late_grace()).await,

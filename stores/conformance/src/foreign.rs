@@ -26,10 +26,7 @@ pub async fn lease_of_another_store_is_foreign<S: Subject>(subject: &S) {
         assert_eq!(foreign.deadline(), deadline);
         let answer = case.store.commit(&mut foreign, None, ttl(LONG * 2)).await;
         assert_is!(answer, Err(CommitError::Foreign));
-        assert_is!(
-            case.store.release(&mut foreign).await,
-            Err(ReleaseError::Foreign)
-        );
+        assert_is!(case.store.release(&mut foreign).await, Err(ReleaseError::Foreign));
         let answer = case.store.attach(&foreign, outcome("body")).await;
         assert_is!(answer, Err(AttachError::Foreign));
         case.assert_unmoved(&before).await;

@@ -165,9 +165,7 @@ mod tests {
     ];
 
     fn listed() -> BTreeSet<(String, String)> {
-        LAWS.iter()
-            .map(|(file, law)| (file.to_string(), law.to_string()))
-            .collect()
+        LAWS.iter().map(|(file, law)| (file.to_string(), law.to_string())).collect()
     }
 
     #[test]
@@ -175,9 +173,8 @@ mod tests {
         let mut found = BTreeSet::new();
         for (file, source) in SOURCES {
             for line in source.lines() {
-                if let Some((law, _)) = line
-                    .strip_prefix("pub async fn ")
-                    .and_then(|rest| rest.split_once('<'))
+                if let Some((law, _)) =
+                    line.strip_prefix("pub async fn ").and_then(|rest| rest.split_once('<'))
                 {
                     found.insert((file.to_owned(), law.to_owned()));
                 }

@@ -24,8 +24,7 @@ pub async fn peek_sees_what_an_acquire_would_meet<S: Subject>(subject: &S) {
         let mut lease = case.running().await;
         case.sweep_if(swept).await;
         assert_is!(case.peek().await, RecordState::InFlight { .. });
-        case.commit(&mut lease, swept.then(|| outcome("body")))
-            .await;
+        case.commit(&mut lease, swept.then(|| outcome("body"))).await;
         match case.peek().await {
             RecordState::Completed { replayable, .. } => {
                 assert_eq!(replayable, swept && case.keeps_outcomes());
@@ -61,14 +60,8 @@ pub async fn forget_of_a_running_lease_supersedes_it<S: Subject>(subject: &S) {
     let mut lease = case.running().await;
     assert_is!(case.store.forget(case.address).await, Ok(true));
     assert_is!(case.peek().await, RecordState::Free);
-    assert_is!(
-        case.store.renew(&mut lease, ttl(LONG)).await,
-        Err(RenewError::Superseded)
-    );
-    assert_is!(
-        case.store.commit(&mut lease, None, ttl(LONG)).await,
-        Err(CommitError::Superseded)
-    );
+    assert_is!(case.store.renew(&mut lease, ttl(LONG)).await, Err(RenewError::Superseded));
+    assert_is!(case.store.commit(&mut lease, None, ttl(LONG)).await, Err(CommitError::Superseded));
     assert_is!(case.peek().await, RecordState::Free);
 }
 
@@ -81,13 +74,7 @@ pub async fn forget_of_a_kept_key_frees_it<S: Subject>(subject: &S) {
     assert_is!(case.peek().await, RecordState::Free);
     let mut later = granted(case.acquire(LONG).await);
     case.commit(&mut later, None).await;
-    assert_is!(
-        case.peek().await,
-        RecordState::Completed {
-            replayable: false,
-            ..
-        }
-    );
+    assert_is!(case.peek().await, RecordState::Completed { replayable: false, .. });
 }
 
 /// Forget of a late lease answers false, since an acquire would be granted anyway, and removes it
@@ -96,14 +83,8 @@ pub async fn forget_of_a_late_lease_ends_its_grace<S: Subject>(subject: &S) {
     let case = Case::new(subject);
     let mut lease = case.late().await;
     assert_is!(case.store.forget(case.address).await, Ok(false));
-    assert_is!(
-        case.store.renew(&mut lease, ttl(LONG)).await,
-        Err(RenewError::Superseded)
-    );
-    assert_is!(
-        case.store.commit(&mut lease, None, ttl(LONG)).await,
-        Err(CommitError::Superseded)
-    );
+    assert_is!(case.store.renew(&mut lease, ttl(LONG)).await, Err(RenewError::Superseded));
+    assert_is!(case.store.commit(&mut lease, None, ttl(LONG)).await, Err(CommitError::Superseded));
     assert_is!(case.peek().await, RecordState::Free);
 }
 
@@ -163,10 +144,7 @@ pub async fn sweep_reclaims_and_counts_what_has_ended<S: Subject>(subject: &S) {
     for budget in [0, 1, max / 2, usize::MAX] {
         let before = entries(subject);
         let reclaimed = store.sweep(budget).await.expect("the store answers");
-        assert!(
-            reclaimed <= budget,
-            "{reclaimed} reclaimed by a budget of {budget}"
-        );
+        assert!(reclaimed <= budget, "{reclaimed} reclaimed by a budget of {budget}");
         assert_eq!(entries(subject), before - reclaimed);
     }
     assert_eq!(entries(subject), 0);

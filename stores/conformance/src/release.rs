@@ -31,10 +31,7 @@ pub async fn release_of_a_kept_key_is_superseded<S: Subject>(subject: &S) {
     case.commit(&mut lease, Some(outcome("first"))).await;
     let before = case.look().await;
     for _ in 0..2 {
-        assert_is!(
-            case.store.release(&mut lease).await,
-            Err(ReleaseError::Superseded)
-        );
+        assert_is!(case.store.release(&mut lease).await, Err(ReleaseError::Superseded));
     }
     case.assert_unmoved(&before).await;
     assert_is!(case.acquire(LONG).await, Ok(Admission::Completed { .. }));
@@ -78,9 +75,6 @@ pub async fn release_after_a_takeover_is_superseded<S: Subject>(subject: &S) {
 
 async fn superseded<S: Subject>(case: &Case<'_, S>, lease: &mut Lease) {
     let before = case.look().await;
-    assert_is!(
-        case.store.release(lease).await,
-        Err(ReleaseError::Superseded)
-    );
+    assert_is!(case.store.release(lease).await, Err(ReleaseError::Superseded));
     case.assert_unmoved(&before).await;
 }

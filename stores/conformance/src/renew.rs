@@ -57,10 +57,7 @@ pub async fn renewed_lease_outlives_its_old_deadline<S: Subject>(subject: &S) {
 pub async fn shortened_lease_ends_early_as_asked<S: Subject>(subject: &S) {
     let case = Case::new(subject);
     let mut lease = case.running().await;
-    assert_is!(
-        case.store.renew(&mut lease, ttl(subject.short_ttl())).await,
-        Ok(_)
-    );
+    assert_is!(case.store.renew(&mut lease, ttl(subject.short_ttl())).await, Ok(_));
     case.pass(subject.short_ttl()).await;
     assert_is!(case.peek().await, RecordState::Free);
     case.pass(subject.late_grace()).await;

@@ -20,10 +20,7 @@ impl<S: Subject> Case<'_, S> {
     /// Looks at the record.
     pub(crate) async fn look(&self) -> Sight {
         let at = self.subject.elapsed();
-        Sight {
-            state: self.peek().await,
-            at,
-        }
+        Sight { state: self.peek().await, at }
     }
 
     /// Asserts that the record is as it was, but for the time that has passed.
@@ -39,14 +36,8 @@ impl<S: Subject> Case<'_, S> {
                 self.assert_ran(old, new, before.at, &context);
             }
             (
-                RecordState::Completed {
-                    remaining: old,
-                    replayable: was,
-                },
-                RecordState::Completed {
-                    remaining: new,
-                    replayable: is,
-                },
+                RecordState::Completed { remaining: old, replayable: was },
+                RecordState::Completed { remaining: new, replayable: is },
             ) => {
                 assert_eq!(was, is, "{context}");
                 self.assert_ran(old, new, before.at, &context);
@@ -67,23 +58,14 @@ impl<S: Subject> Case<'_, S> {
     pub(crate) fn assert_remaining(&self, remaining: Duration, ttl: Duration, since: Duration) {
         let passed = self.subject.elapsed().saturating_sub(since);
         let resolution = self.subject.resolution();
-        assert!(
-            remaining <= ttl + resolution,
-            "{remaining:?} of {ttl:?} is too long"
-        );
-        assert!(
-            remaining + passed + resolution >= ttl,
-            "{remaining:?} of {ttl:?} is too short"
-        );
+        assert!(remaining <= ttl + resolution, "{remaining:?} of {ttl:?} is too long");
+        assert!(remaining + passed + resolution >= ttl, "{remaining:?} of {ttl:?} is too short");
     }
 
     /// Asserts that what began at `since` or later, and shows as ended, has had all of its TTL.
     #[track_caller]
     pub(crate) fn assert_not_early(&self, since: Duration, ttl: Duration) {
         let passed = self.subject.elapsed().saturating_sub(since);
-        assert!(
-            passed >= ttl,
-            "ended {passed:?} after its start, before its {ttl:?}"
-        );
+        assert!(passed >= ttl, "ended {passed:?} after its start, before its {ttl:?}");
     }
 }

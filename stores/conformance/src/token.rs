@@ -9,14 +9,8 @@ use crate::case::{Case, Gone, LONG, assert_is, granted, ttl};
 #[track_caller]
 fn rises(last: &mut Option<Token>, lease: &Lease) {
     let token = lease.token();
-    assert!(
-        (1..1 << 63).contains(&token.get()),
-        "token {token} is out of range"
-    );
-    assert!(
-        Some(token) > *last,
-        "token {token} does not rise above {last:?}"
-    );
+    assert!((1..1 << 63).contains(&token.get()), "token {token} is out of range");
+    assert!(Some(token) > *last, "token {token} does not rise above {last:?}");
     *last = Some(token);
 }
 
