@@ -1,1 +1,65 @@
-//! The HTTP side.
+//! HTTP writes that succeed at most once: a tower layer for the `Idempotency-Key` header.
+//!
+//! A client sends a key with a write. The first request with that key runs under a lease; when it
+//! succeeds the key is kept, and its duplicates are refused; when it fails the key is free again.
+//! The whole contract, rule by rule, is `docs/http.md` in the repository.
+//!
+//! ```
+//! use std::convert::Infallible;
+//! use std::sync::Arc;
+//!
+//! use http::{Request, Response};
+//! use leasehold::{MemoryConfig, MemoryStore};
+//! use leasehold_http::{IdempotentLayer, Policy, Routes};
+//! use tower::{Layer, ServiceExt, service_fn};
+//!
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let store = Arc::new(MemoryStore::new(MemoryConfig::default())?);
+//! let layer = IdempotentLayer::new(store, Routes::new(Policy::default()));
+//! let orders = layer.layer(service_fn(|_: Request<()>| async {
+//!     Ok::<_, Infallible>(Response::new(String::from("ordered")))
+//! }));
+//!
+//! let order = || Request::post("/orders").header("idempotency-key", "k-1").body(());
+//! assert_eq!(orders.clone().oneshot(order()?).await?.status(), 200);
+//! assert_eq!(orders.clone().oneshot(order()?).await?.status(), 409);
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | feature | on by default | what it adds |
+//! |---|---|---|
+//! | `gateway` | yes | the binary `leasehold`, a reverse proxy; nothing to this library |
+
+#![forbid(unsafe_code)]
+
+mod admission;
+mod body;
+mod future;
+mod held;
+mod key;
+mod layer;
+mod metrics;
+mod policy;
+mod problem;
+mod renew;
+mod route;
+mod run;
+mod running;
+mod service;
+mod settle;
+mod timed;
+mod verdict;
+
+pub use body::ResponseBody;
+pub use future::ResponseFuture;
+pub use held::HeldLease;
+pub use layer::IdempotentLayer;
+pub use metrics::Metrics;
+pub use policy::{KeySyntax, Policy, UnknownOutcome};
+pub use problem::Problem;
+pub use route::{Pattern, PatternError, Routes};
+pub use running::Running;
+pub use service::Idempotent;
+pub use verdict::OutcomeUnknown;

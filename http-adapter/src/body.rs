@@ -1,0 +1,82 @@
+//! The body of every response that leaves the layer: the inner service's, or bytes of our own.
+//!
+//! It must never buffer, nor touch a frame of the inner service's.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+
+use bytes::Bytes;
+use http_body::{Body, Frame, SizeHint};
+use pin_project_lite::pin_project;
+
+pin_project! {
+    /// The inner service's body, or bytes of the layer's own.
+    ///
+    /// It is a body whenever the inner one is, and the inner one's data can be made from [`Bytes`].
+    #[derive(Debug)]
+    pub struct ResponseBody<B> {
+        #[pin]
+        kind: Kind<B>,
+    }
+}
+
+pin_project! {
+    #[project = KindProjection]
+    #[derive(Debug)]
+    enum Kind<B> {
+        Inner { #[pin] body: B },
+        Own { bytes: Bytes },
+    }
+}
+
+impl<B> ResponseBody<B> {
+    /// Passes the inner service's body through.
+    pub const fn inner(body: B) -> Self {
+        Self {
+            kind: Kind::Inner { body },
+        }
+    }
+
+    /// Bytes of our own; empty ones are no body at all.
+    pub const fn own(bytes: Bytes) -> Self {
+        Self {
+            kind: Kind::Own { bytes },
+        }
+    }
+}
+
+impl<B> Body for ResponseBody<B>
+where
+    B: Body,
+    B::Data: From<Bytes>,
+{
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
+        match self.project().kind.project() {
+            KindProjection::Inner { body } => body.poll_frame(cx),
+            KindProjection::Own { bytes } if bytes.is_empty() => Poll::Ready(None),
+            KindProjection::Own { bytes } => {
+                Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes).into()))))
+            }
+        }
+    }
+
+    fn is_end_stream(&self) -> bool {
+        match &self.kind {
+            Kind::Inner { body } => body.is_end_stream(),
+            Kind::Own { bytes } => bytes.is_empty(),
+        }
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        match &self.kind {
+            Kind::Inner { body } => body.size_hint(),
+            Kind::Own { bytes } => SizeHint::with_exact(bytes.len() as u64),
+        }
+    }
+}

@@ -1,0 +1,262 @@
+//! Counters of section 7 of the contract: every name and label here is part of it.
+//!
+//! No label may come from a request: only the namespaces that policies declare have counters.
+
+use std::time::Duration;
+
+use leasehold::{Namespace, Usage, Verdict};
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::Registry;
+
+/// Upper ends of the histogram's buckets, in seconds: 1 µs, below every call, to 5 s, above every
+/// sensible time limit; in steps of 1, 2.5 and 5 within each power of ten, which is arbitrary.
+const BUCKETS: [f64; 21] = [
+    1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
+    5e-2, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+];
+
+/// The adapter's counters. A clone shares them.
+///
+/// Give one to [`IdempotentLayer::metrics`](crate::IdempotentLayer::metrics) and register it with
+/// the registry that is exported.
+#[derive(Clone, Debug)]
+pub struct Metrics {
+    requests: Family<RequestLabels, Counter>,
+    verdicts: Family<VerdictLabels, Counter>,
+    store_seconds: Family<VerbLabels, Histogram, fn() -> Histogram>,
+    lease_lost: Counter,
+    commit_errors: Counter,
+    release_errors: Counter,
+    renewals: Counter,
+    running: Gauge,
+    entries: Family<NoLabels, Gauge>,
+    max_entries: Family<NoLabels, Gauge>,
+}
+
+/// No labels. A family of it has no sample until one is set, unlike a bare gauge.
+type NoLabels = [(&'static str, &'static str); 0];
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    namespace: String,
+    outcome: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerdictLabels {
+    namespace: String,
+    verdict: &'static str,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct VerbLabels {
+    verb: &'static str,
+}
+
+fn store_histogram() -> Histogram {
+    Histogram::new(BUCKETS)
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Metrics {
+    /// Counters that are all zero.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            requests: Family::default(),
+            verdicts: Family::default(),
+            store_seconds: Family::new_with_constructor(store_histogram),
+            lease_lost: Counter::default(),
+            commit_errors: Counter::default(),
+            release_errors: Counter::default(),
+            renewals: Counter::default(),
+            running: Gauge::default(),
+            entries: Family::default(),
+            max_entries: Family::default(),
+        }
+    }
+
+    /// Adds every counter to a registry, under its name in the contract. The text format appends
+    /// `_total` to the names of counters.
+    pub fn register(&self, registry: &mut Registry) {
+        let Self {
+            requests,
+            verdicts,
+            store_seconds,
+            ..
+        } = self;
+        registry.register(
+            "leasehold_requests",
+            "Requests by what became of them",
+            requests.clone(),
+        );
+        registry.register(
+            "leasehold_verdicts",
+            "Ends of handlers by verdict",
+            verdicts.clone(),
+        );
+        registry.register(
+            "leasehold_store_seconds",
+            "Time that the store took to answer",
+            store_seconds.clone(),
+        );
+        for (name, help, counter) in [
+            (
+                "leasehold_lease_lost",
+                "Leases lost while their handler ran",
+                &self.lease_lost,
+            ),
+            (
+                "leasehold_commit_errors",
+                "Commits that failed",
+                &self.commit_errors,
+            ),
+            (
+                "leasehold_release_errors",
+                "Releases that failed",
+                &self.release_errors,
+            ),
+            (
+                "leasehold_renewals",
+                "Renewals of running handlers' leases",
+                &self.renewals,
+            ),
+        ] {
+            registry.register(name, help, counter.clone());
+        }
+        let running = "Protected requests that are running, those whose client has gone included";
+        registry.register("leasehold_running", running, self.running.clone());
+        registry.register(
+            "leasehold_entries",
+            "Places that keys hold",
+            self.entries.clone(),
+        );
+        registry.register(
+            "leasehold_max_entries",
+            "Places that keys may hold",
+            self.max_entries.clone(),
+        );
+    }
+
+    /// Sets the gauges of the store's usage; to be called before each export with what
+    /// [`LeaseStore::usage`](leasehold::LeaseStore::usage) gives. Until then they have no samples.
+    pub fn observe_usage(&self, usage: Usage) {
+        let set = |family: &Family<NoLabels, Gauge>, number: usize| {
+            family
+                .get_or_create(&[])
+                .set(i64::try_from(number).unwrap_or(i64::MAX));
+        };
+        set(&self.entries, usage.entries);
+        set(&self.max_entries, usage.max_entries);
+    }
+
+    /// The gauge of running requests.
+    pub(crate) fn running(&self) -> Gauge {
+        self.running.clone()
+    }
+
+    /// What a service counts for one policy, as handles: counting then looks up no label. They are
+    /// exported from now on, at zero.
+    pub(crate) fn handles(&self, namespace: &Namespace) -> Handles {
+        let request = |outcome| {
+            let namespace = namespace.as_str().to_owned();
+            self.requests
+                .get_or_create_owned(&RequestLabels { namespace, outcome })
+        };
+        let verdict = |verdict| {
+            let namespace = namespace.as_str().to_owned();
+            self.verdicts
+                .get_or_create_owned(&VerdictLabels { namespace, verdict })
+        };
+        let seconds = |verb| self.store_seconds.get_or_create_owned(&VerbLabels { verb });
+        // Counted by nothing yet, and still part of the contract: exported at zero.
+        for outcome in ["replayed", "too_large", "fail_open"] {
+            request(outcome);
+        }
+        Handles {
+            granted: request("granted"),
+            in_flight: request("in_flight"),
+            duplicate: request("duplicate"),
+            mismatch: request("mismatch"),
+            invalid_key: request("invalid_key"),
+            full: request("full"),
+            store_unavailable: request("store_unavailable"),
+            bypassed: request("bypassed"),
+            commit: verdict("commit"),
+            release: verdict("release"),
+            hold: verdict("hold"),
+            acquire_seconds: seconds("acquire"),
+            commit_seconds: seconds("commit"),
+            release_seconds: seconds("release"),
+            renew_seconds: seconds("renew"),
+            lease_lost: self.lease_lost.clone(),
+            commit_errors: self.commit_errors.clone(),
+            release_errors: self.release_errors.clone(),
+            renewals: self.renewals.clone(),
+        }
+    }
+}
+
+/// What a service counts for one policy.
+#[derive(Clone, Debug)]
+pub(crate) struct Handles {
+    pub(crate) granted: Counter,
+    pub(crate) in_flight: Counter,
+    pub(crate) duplicate: Counter,
+    pub(crate) mismatch: Counter,
+    pub(crate) invalid_key: Counter,
+    pub(crate) full: Counter,
+    pub(crate) store_unavailable: Counter,
+    pub(crate) bypassed: Counter,
+    commit: Counter,
+    release: Counter,
+    hold: Counter,
+    acquire_seconds: Histogram,
+    commit_seconds: Histogram,
+    release_seconds: Histogram,
+    renew_seconds: Histogram,
+    pub(crate) lease_lost: Counter,
+    pub(crate) commit_errors: Counter,
+    pub(crate) release_errors: Counter,
+    pub(crate) renewals: Counter,
+}
+
+/// The verbs whose calls are timed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Verb {
+    Acquire,
+    Commit,
+    Release,
+    Renew,
+}
+
+impl Handles {
+    /// Counts one verdict.
+    pub(crate) fn count_verdict(&self, verdict: Verdict) {
+        match verdict {
+            Verdict::Commit => self.commit.inc(),
+            Verdict::Release => self.release.inc(),
+            Verdict::Hold => self.hold.inc(),
+        };
+    }
+
+    /// Records how long one call of the store's took.
+    pub(crate) fn observe(&self, verb: Verb, took: Duration) {
+        let histogram = match verb {
+            Verb::Acquire => &self.acquire_seconds,
+            Verb::Commit => &self.commit_seconds,
+            Verb::Release => &self.release_seconds,
+            Verb::Renew => &self.renew_seconds,
+        };
+        histogram.observe(took.as_secs_f64());
+    }
+}

@@ -1,0 +1,132 @@
+use super::*;
+
+fn matches(pattern: &str, path: &str) -> bool {
+    Pattern::parse(pattern)
+        .expect("a valid pattern")
+        .matches(path)
+}
+
+#[test]
+fn a_plain_pattern_matches_its_path_alone() {
+    assert!(matches("/", "/"));
+    assert!(matches("/a/b", "/a/b"));
+    assert!(matches("/a/", "/a/"));
+    for path in [
+        "/a", "/a/b/", "/a//b", "/a/b/c", "/A/b", "/a/%62", "a/b", "*", "",
+    ] {
+        assert!(!matches("/a/b", path), "{path}");
+    }
+}
+
+#[test]
+fn braces_match_one_segment_that_is_not_empty() {
+    assert!(matches("/orders/{id}", "/orders/7"));
+    assert!(matches("/orders/{id}/lines", "/orders/a%2Fb/lines"));
+    for path in [
+        "/orders/",
+        "/orders",
+        "/orders/7/",
+        "/orders/7/8",
+        "/order/7",
+    ] {
+        assert!(!matches("/orders/{id}", path), "{path}");
+    }
+}
+
+#[test]
+fn a_star_matches_what_lies_below_and_not_the_prefix_itself() {
+    for path in ["/api/a", "/api/a/", "/api/a/b", "/api//a"] {
+        assert!(matches("/api/*", path), "{path}");
+    }
+    for path in ["/api", "/api/", "/api//", "/apis/a", "/"] {
+        assert!(!matches("/api/*", path), "{path}");
+    }
+    assert!(matches("/*", "/a"));
+    assert!(!matches("/*", "/"));
+    assert!(matches("/{tenant}/api/*", "/t/api/x"));
+    assert!(!matches("/{tenant}/api/*", "//api/x"));
+}
+
+#[test]
+fn malformed_patterns_are_refused_with_the_reason() {
+    for (text, error) in [
+        ("", PatternError::NotAbsolute),
+        ("a", PatternError::NotAbsolute),
+        ("*", PatternError::NotAbsolute),
+        ("/a b", PatternError::InvalidByte { position: 2 }),
+        ("/a?b=c", PatternError::InvalidByte { position: 2 }),
+        ("/a#b", PatternError::InvalidByte { position: 2 }),
+        ("/caf\u{e9}", PatternError::InvalidByte { position: 4 }),
+        ("/{}", PatternError::Brace),
+        ("/{id", PatternError::Brace),
+        ("/id}", PatternError::Brace),
+        ("/a{id}", PatternError::Brace),
+        ("/{{id}}", PatternError::Brace),
+        ("/*/a", PatternError::Star),
+        ("/*/", PatternError::Star),
+        ("/a*", PatternError::Star),
+        ("/**", PatternError::Star),
+    ] {
+        assert_eq!(Pattern::parse(text), Err(error), "{text}");
+    }
+}
+
+fn routes() -> Routes {
+    let named = |name| Policy::default().namespace(leasehold::Namespace::new(name).expect("valid"));
+    let pattern = |text| Pattern::parse(text).expect("a valid pattern");
+    Routes::new(named("rest"))
+        .route(pattern("/free/*"), named("free").enabled(false))
+        .route(pattern("/a/{id}"), named("first"))
+        .route(pattern("/a/*"), named("second"))
+}
+
+#[test]
+fn the_first_match_wins_and_the_default_takes_the_rest() {
+    let routes = routes();
+    for (path, name) in [
+        ("/free/x", "free"),
+        ("/a/1", "first"),
+        ("/a/1/2", "second"),
+        ("/a", "rest"),
+        ("*", "rest"),
+        ("", "rest"),
+    ] {
+        assert_eq!(routes.policy(path).namespace.as_str(), name, "{path}");
+    }
+}
+
+#[test]
+fn dot_segments_never_become_exempt_in_any_encoding() {
+    let routes = routes();
+    for path in [
+        "/free/../a/1",
+        "/free/./a",
+        "/free/..",
+        "/free/%2e%2e/a/1",
+        "/free/%2E./a",
+        "/free/.%2e/a",
+        "/free/%2e",
+        "/free/x%2f..%2Fa",
+        "/free/x\\..\\a",
+        "/free/x%5C..%5ca",
+        "/free/..;v=1/a",
+        "/free/..%3Bv/a",
+    ] {
+        assert!(routes.policy(path).enabled, "{path}");
+    }
+    for path in [
+        "/free/...",
+        "/free/.a",
+        "/free/a.",
+        "/free/a..b",
+        "/free/%2e%2e%2e",
+        "/free/;..",
+    ] {
+        assert!(!routes.policy(path).enabled, "{path}");
+    }
+}
+
+#[test]
+fn dot_segments_match_routes_that_protect() {
+    assert_eq!(routes().policy("/a/..").namespace.as_str(), "first");
+}

@@ -1,0 +1,151 @@
+//! One protected request, from its acquire to its verdict, as one future.
+//!
+//! The future is polled in place while the client waits, and goes on elsewhere when it has gone:
+//! nothing here may depend on who polls it.
+
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::pin::pin;
+use std::sync::Arc;
+
+use futures_util::FutureExt;
+use http::{Request, Response};
+use leasehold::{Address, Lease, LeaseStore, Terms, Verdict};
+use tokio::time::Instant;
+use tower_service::Service;
+
+use crate::admission::{admit, is_unheard};
+use crate::body::ResponseBody;
+use crate::held::HeldLease;
+use crate::layer::Prepared;
+use crate::metrics::Verb;
+use crate::problem::Problem;
+use crate::running::Place;
+use crate::timed::{timed, within};
+use crate::verdict;
+
+/// What one protected request needs besides its handler.
+pub(crate) struct Run<S> {
+    pub(crate) store: S,
+    pub(crate) prepared: Arc<Prepared>,
+    pub(crate) address: Address,
+    /// Given back when the request has ended, be its client there or not.
+    pub(crate) place: Place,
+}
+
+/// A lease that was granted, with what its handler sees of it.
+pub(crate) struct Grant {
+    pub(crate) lease: Lease,
+    pub(crate) held: HeldLease,
+    /// A moment before the store granted the lease.
+    pub(crate) since: Instant,
+}
+
+/// How a handler ended.
+enum End<R, E> {
+    Answered(Result<Response<R>, E>),
+    Panicked(Box<dyn Any + Send>),
+    /// The server has cut it.
+    Cut,
+}
+
+impl<S: LeaseStore + Clone> Run<S> {
+    /// Serves a request. The verdict is settled before this ends, and so before the response's
+    /// head is sent (rule 4.4).
+    pub(crate) async fn serve<Svc, B, R>(
+        self,
+        inner: Svc,
+        mut request: Request<B>,
+    ) -> Result<Response<ResponseBody<R>>, Svc::Error>
+    where
+        Svc: Service<Request<B>, Response = Response<R>>,
+    {
+        let method = request.method().clone();
+        let mut grant = match self.acquire().await {
+            Ok(grant) => grant,
+            Err(problem) => return Ok(problem.respond(&method)),
+        };
+        request.extensions_mut().insert(grant.held.clone());
+        let end = self.handle(&mut grant, inner, request).await;
+        let verdict = self.verdict(&end);
+        self.prepared.handles.count_verdict(verdict);
+        self.settle(&mut grant, verdict).await;
+        match end {
+            End::Answered(answer) => answer.map(|response| response.map(ResponseBody::inner)),
+            End::Panicked(panic) => resume_unwind(panic),
+            End::Cut => Ok(Problem::gateway_timeout().respond(&method)),
+        }
+    }
+
+    async fn acquire(&self) -> Result<Grant, Problem> {
+        let since = Instant::now();
+        let terms = Terms::new(self.prepared.policy.lease_ttl);
+        let call = self.store.acquire(self.address, terms);
+        let answer = timed(Verb::Acquire, &self.prepared, call).await;
+        match &answer {
+            Ok(Ok(_)) => {}
+            Ok(Err(error)) => {
+                let error: &(dyn std::error::Error + 'static) = error;
+                tracing::warn!(address = %self.address, error, "acquire failed");
+            }
+            Err(slow) => {
+                let error: &(dyn std::error::Error + 'static) = slow;
+                tracing::warn!(address = %self.address, error, "acquire failed");
+            }
+        }
+        if is_unheard(&answer) {
+            self.abandon(terms);
+        }
+        let lease = admit(answer, &self.prepared)?;
+        let held = HeldLease::new(&lease);
+        tracing::debug!(address = %self.address, token = %lease.token(), "granted");
+        Ok(Grant { lease, held, since })
+    }
+
+    /// Tells the store, beside the refusal, to free what it may have granted unheard.
+    fn abandon(&self, terms: Terms) {
+        let (store, address) = (self.store.clone(), self.address);
+        let limit = self.prepared.policy.store_timeout;
+        // Without a runtime a lease that was granted ends by itself.
+        if let Ok(runtime) = tokio::runtime::Handle::try_current() {
+            runtime.spawn(async move {
+                let answer = within(limit, store.abandon(address, terms.attempt)).await;
+                if !matches!(answer, Ok(Ok(()))) {
+                    tracing::debug!(%address, "abandon failed, a lease may run out by itself");
+                }
+            });
+        }
+    }
+
+    /// Runs the handler to its end, and keeps its lease meanwhile.
+    async fn handle<Svc, B, R>(
+        &self,
+        grant: &mut Grant,
+        mut inner: Svc,
+        request: Request<B>,
+    ) -> End<R, Svc::Error>
+    where
+        Svc: Service<Request<B>, Response = Response<R>>,
+    {
+        // After a panic nothing of the handler is looked at again.
+        let handler = AssertUnwindSafe(async move { inner.call(request).await }).catch_unwind();
+        let mut handler = pin!(handler);
+        tokio::select! {
+            biased;
+            end = &mut handler => match end {
+                Ok(answer) => End::Answered(answer),
+                Err(panic) => End::Panicked(panic),
+            },
+            () = self.place.cut() => End::Cut,
+            never = self.keep(grant) => match never {},
+        }
+    }
+
+    fn verdict<R, E>(&self, end: &End<R, E>) -> Verdict {
+        match end {
+            End::Answered(Ok(response)) => verdict::of_response(response, &self.prepared.policy),
+            End::Answered(Err(_)) | End::Panicked(_) => Verdict::Release,
+            End::Cut => verdict::of_unknown(&self.prepared.policy),
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The service: which requests pass, which are refused, and which run under a lease.
+//!
+//! What it decides here it decides without the store; it must never wait.
+
+use std::fmt;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+use http::{Method, Request, Response};
+use leasehold::{Address, LeaseStore};
+use tower_service::Service;
+
+use crate::body::ResponseBody;
+use crate::future::ResponseFuture;
+use crate::key::{self, InvalidKey, RequestKey};
+use crate::layer::{Prepared, Shared};
+use crate::problem::Problem;
+use crate::run::Run;
+
+/// A service whose writes succeed at most once. Made by
+/// [`IdempotentLayer`](crate::IdempotentLayer).
+///
+/// Its error is the inner service's: the layer's own refusals are responses.
+pub struct Idempotent<Svc, S> {
+    inner: Svc,
+    shared: Arc<Shared<S>>,
+}
+
+impl<Svc, S> Idempotent<Svc, S> {
+    pub(crate) fn new(inner: Svc, shared: Arc<Shared<S>>) -> Self {
+        Self { inner, shared }
+    }
+}
+
+/// What becomes of a request, as far as that can be said without the store.
+enum Fate {
+    Bypass,
+    Refuse(Problem),
+    Lease(Address),
+}
+
+impl<S> Shared<S> {
+    fn fate<B>(&self, request: &Request<B>, prepared: &Prepared) -> Fate {
+        let policy = &prepared.policy;
+        if !policy.protects(request.method()) {
+            return Fate::Bypass;
+        }
+        match key::read(request.headers(), policy) {
+            Ok(key) => {
+                Fate::Lease(self.address(request.method(), request.uri().path(), &key, prepared))
+            }
+            Err(InvalidKey::Missing) if !policy.required => Fate::Bypass,
+            Err(error) => Fate::Refuse(Problem::invalid_key(format!(
+                "{}: {error}.",
+                policy.header_name
+            ))),
+        }
+    }
+
+    /// Where the key's record lives (rule 2.5). The path is taken as it was sent.
+    fn address(
+        &self,
+        method: &Method,
+        path: &str,
+        key: &RequestKey<'_>,
+        prepared: &Prepared,
+    ) -> Address {
+        let namespace = prepared.policy.namespace.as_str();
+        self.digester.address(&[
+            namespace.as_bytes(),
+            method.as_str().as_bytes(),
+            path.as_bytes(),
+            key.as_bytes(),
+        ])
+    }
+}
+
+impl<Svc, S, B, R> Service<Request<B>> for Idempotent<Svc, S>
+where
+    Svc: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
+    Svc::Future: Send + 'static,
+    Svc::Error: Send + 'static,
+    S: LeaseStore + Clone,
+    B: Send + 'static,
+    R: Send + 'static,
+{
+    type Response = Response<ResponseBody<R>>;
+    type Error = Svc::Error;
+    type Future = ResponseFuture<Svc::Future, R, Svc::Error>;
+
+    fn poll_ready(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Svc::Error>> {
+        self.inner.poll_ready(cx)
+    }
+
+    fn call(&mut self, mut request: Request<B>) -> Self::Future {
+        let prepared = Arc::clone(self.shared.prepared(request.uri().path()));
+        key::conceal(request.headers_mut(), &prepared.policy.header_name);
+        let address = match self.shared.fate(&request, &prepared) {
+            Fate::Bypass => {
+                prepared.handles.bypassed.inc();
+                return ResponseFuture::bypassed(self.inner.call(request));
+            }
+            Fate::Refuse(problem) => {
+                prepared.handles.invalid_key.inc();
+                return ResponseFuture::refused(problem.respond(request.method()));
+            }
+            Fate::Lease(address) => address,
+        };
+        let Some(place) = self.shared.running.enter() else {
+            tracing::debug!(%address, "refused: too many requests are running");
+            return ResponseFuture::refused(Problem::overloaded().respond(request.method()));
+        };
+        // Only this instance has been made ready; its clone has not.
+        let next = self.inner.clone();
+        let inner = std::mem::replace(&mut self.inner, next);
+        let run = Run {
+            store: self.shared.store.clone(),
+            prepared,
+            address,
+            place,
+        };
+        ResponseFuture::leased(Box::pin(run.serve(inner, request)))
+    }
+}
+
+impl<Svc: Clone, S> Clone for Idempotent<Svc, S> {
+    fn clone(&self) -> Self {
+        Self {
+            inner: self.inner.clone(),
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<Svc: fmt::Debug, S> fmt::Debug for Idempotent<Svc, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Idempotent")
+            .field("inner", &self.inner)
+            .finish_non_exhaustive()
+    }
+}
