@@ -10,11 +10,11 @@ use std::sync::Arc;
 
 use futures_util::FutureExt;
 use http::{Request, Response};
-use leasehold::{Address, Lease, LeaseStore, Terms, Verdict};
+use leasehold::{AcquireError, Address, Lease, LeaseStore, Terms, Verdict};
 use tokio::time::Instant;
 use tower_service::Service;
 
-use crate::admission::{admit, is_unheard};
+use crate::admission::{Answer, admit, is_unheard};
 use crate::body::ResponseBody;
 use crate::held::HeldLease;
 use crate::layer::Prepared;
@@ -69,6 +69,7 @@ impl<S: LeaseStore + Clone> Run<S> {
         let end = self.handle(&mut grant, inner, request).await;
         let verdict = self.verdict(&end);
         self.prepared.handles.count_verdict(verdict);
+        tracing::debug!(address = %self.address, ?verdict, "the handler has ended");
         self.settle(&mut grant, verdict).await;
         match end {
             End::Answered(answer) => answer.map(|response| response.map(ResponseBody::inner)),
@@ -82,17 +83,7 @@ impl<S: LeaseStore + Clone> Run<S> {
         let terms = Terms::new(self.prepared.policy.lease_ttl);
         let call = self.store.acquire(self.address, terms);
         let answer = timed(Verb::Acquire, &self.prepared, call).await;
-        match &answer {
-            Ok(Ok(_)) => {}
-            Ok(Err(error)) => {
-                let error: &(dyn std::error::Error + 'static) = error;
-                tracing::warn!(address = %self.address, error, "acquire failed");
-            }
-            Err(slow) => {
-                let error: &(dyn std::error::Error + 'static) = slow;
-                tracing::warn!(address = %self.address, error, "acquire failed");
-            }
-        }
+        self.log(&answer);
         if is_unheard(&answer) {
             self.abandon(terms);
         }
@@ -100,6 +91,20 @@ impl<S: LeaseStore + Clone> Run<S> {
         let held = HeldLease::new(&lease);
         tracing::debug!(address = %self.address, token = %lease.token(), "granted");
         Ok(Grant { lease, held, since })
+    }
+
+    /// A store that is full says so on every request, so that is no warning.
+    fn log(&self, answer: &Answer) {
+        let error: &(dyn std::error::Error + 'static) = match answer {
+            Ok(Ok(_)) => return,
+            Ok(Err(AcquireError::Full)) => {
+                tracing::debug!(address = %self.address, "refused: the store is full");
+                return;
+            }
+            Ok(Err(error)) => error,
+            Err(slow) => slow,
+        };
+        tracing::warn!(address = %self.address, error, "acquire failed");
     }
 
     /// Tells the store, beside the refusal, to free what it may have granted unheard.

@@ -1,0 +1,15 @@
+//! The HTTP contract, checked on the layer with the memory store: one module per part of it.
+
+mod admission;
+mod bypass;
+mod disconnect;
+mod faults;
+mod faulty;
+mod heartbeat;
+mod keys;
+mod metrics;
+mod running;
+mod secrecy;
+mod sockets;
+mod support;
+mod verdicts;
