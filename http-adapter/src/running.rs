@@ -57,10 +57,8 @@ impl Running {
     /// Dropping the future changes nothing.
     pub async fn idle(&self) {
         loop {
+            // Made before the look: from then on it hears of an end in between.
             let notified = self.shared.idle.notified();
-            let mut notified = std::pin::pin!(notified);
-            // Registered before the look, so that an end in between is not missed.
-            notified.as_mut().enable();
             if self.count() == 0 {
                 return;
             }

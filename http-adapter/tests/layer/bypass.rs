@@ -49,24 +49,31 @@ async fn a_request_that_passes_and_its_response_are_untouched() {
                 request.uri().to_string(),
                 request.headers().clone(),
                 request.extensions().get::<HeldLease>().is_some(),
+                request.extensions().get::<u8>().copied(),
             ));
-            async { Ok(answer(418)) }
+            let mut response = answer(418);
+            response.extensions_mut().insert(2_u8);
+            async { Ok(response) }
         }
     });
     let mut request = request(Method::GET, "/orders?a=1&b=%20x", "k");
     request
         .headers_mut()
         .append("x-mine", "yes".parse().expect("a valid value"));
+    request.extensions_mut().insert(1_u8);
     let headers = request.headers().clone();
     let answer = service
         .oneshot(request)
         .await
         .expect("the handler does not fail");
-    assert_eq!(answer.status(), 418);
+    assert_eq!(
+        (answer.status().as_u16(), answer.extensions().get()),
+        (418, Some(&2_u8))
+    );
     assert_eq!(text(answer).await, "handled");
     assert_eq!(
         seen.take(),
-        [("/orders?a=1&b=%20x".to_owned(), headers, false)]
+        [("/orders?a=1&b=%20x".to_owned(), headers, false, Some(1))]
     );
 }
 
