@@ -25,7 +25,8 @@ const DEFAULT_MAX_RUNNING: usize = 10_000;
 ///
 /// The address of a key holds the path as the service sees it. A router that shortens paths for
 /// the services below it (axum's `nest`) must have the layer around it, not below it, or else each
-/// of those services needs a namespace of its own.
+/// of those services needs a namespace of its own. Two layers over one store and namespace must not
+/// wrap the same request: the inner one would find the key in flight.
 ///
 /// ```
 /// use std::sync::Arc;

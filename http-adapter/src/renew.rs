@@ -26,7 +26,7 @@ impl<S: LeaseStore> Run<S> {
         let ttl = policy.lease_ttl.get();
         // Until when the lease holds for certain, by this process's clock.
         let mut end = grant.since + ttl;
-        let mut next = grant.since + ttl / 3;
+        let mut next = grant.since + pace(ttl);
         loop {
             sleep_until(next).await;
             let begun = Instant::now();
@@ -36,7 +36,7 @@ impl<S: LeaseStore> Run<S> {
                     handles.renewals.inc();
                     grant.held.renewed(deadline);
                     end = begun + ttl;
-                    next = begun + ttl / 3;
+                    next = begun + pace(ttl);
                 }
                 Ok(Err(RenewError::Superseded)) => {
                     self.lost(grant);
@@ -64,21 +64,25 @@ impl<S: LeaseStore> Run<S> {
     }
 }
 
+/// The time from one renewal to the next.
+fn pace(ttl: Duration) -> Duration {
+    (ttl / 3).max(MIN_PAUSE)
+}
+
 /// The pause after a failed renewal: a third of what is left of the lease, so that several more
 /// attempts fit in, but never so short that a store in trouble is hammered. Past the lease's end
 /// the usual pace: the store may still grant it a late renewal.
 fn retry_pause(left: Duration, ttl: Duration) -> Duration {
     if left.is_zero() {
-        ttl / 3
+        pace(ttl)
     } else {
-        (left / 3).max(ttl / 100)
+        (left / 3).max(ttl / 100).max(MIN_PAUSE)
     }
-    .max(MIN_PAUSE)
 }
 
-/// Shortest pause between two renewals. Arbitrary: far below any useful lease, far above the time
-/// that a call takes.
-const MIN_PAUSE: Duration = Duration::from_millis(10);
+/// Shortest time between two renewals: what the runtime's timers resolve. A shorter one would only
+/// spin.
+const MIN_PAUSE: Duration = Duration::from_millis(1);
 
 #[cfg(test)]
 mod tests {
@@ -91,7 +95,8 @@ mod tests {
         assert_eq!(retry_pause(20 * second, ttl), 20 * second / 3);
         assert_eq!(retry_pause(second / 10, ttl), Duration::from_millis(300));
         assert_eq!(retry_pause(Duration::ZERO, ttl), 10 * second);
-        let tiny = Duration::from_millis(3);
+        let tiny = Duration::from_nanos(1);
+        assert_eq!((pace(ttl), pace(tiny)), (10 * second, MIN_PAUSE));
         assert_eq!(retry_pause(Duration::ZERO, tiny), MIN_PAUSE);
         assert_eq!(retry_pause(tiny, tiny), MIN_PAUSE);
     }

@@ -8,7 +8,7 @@ use leasehold::{RecordState, Ttl, Verdict};
 use leasehold_http::{OutcomeUnknown, Policy, UnknownOutcome};
 use tower::{Service, ServiceExt};
 
-use crate::support::{App, Body, Failure, Seen, answer, order, problem};
+use crate::support::{App, Body, Failure, Gate, Seen, answer, order, problem};
 
 fn seconds(seconds: u64) -> Ttl {
     Ttl::new(Duration::from_secs(seconds)).expect("a valid ttl")
@@ -185,6 +185,35 @@ async fn a_panic_frees_the_key_and_goes_on_unwinding() {
         (2, Some(0))
     );
     assert_eq!(app.order("k", 201).await, 201);
+}
+
+#[tokio::test]
+async fn a_release_that_comes_too_late_leaves_the_next_runs_key_alone() {
+    let app = App::new(Policy::default().renew(false));
+    let gate = Gate::default();
+    let at = gate.clone();
+    let service = app.service(move |_| {
+        let gate = at.clone();
+        async move {
+            gate.pass().await;
+            Ok(answer(500))
+        }
+    });
+    let first = tokio::spawn(service.oneshot(order("k")));
+    gate.begun().await;
+    app.clock.advance(Duration::from_secs(31));
+    assert_eq!(app.order("k", 201).await, 201);
+    gate.open(1);
+    assert_eq!(
+        first.await.expect("no panic").expect("no error").status(),
+        500
+    );
+    assert!(matches!(
+        app.state("k").await,
+        RecordState::Completed { .. }
+    ));
+    assert_eq!(app.sample("leasehold_lease_lost_total"), Some(1));
+    assert_eq!(app.sample("leasehold_release_errors_total"), Some(1));
 }
 
 /// Usable only by the instance that was made ready: its clones are not.
