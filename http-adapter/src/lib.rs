@@ -28,6 +28,15 @@
 //! # }
 //! ```
 //!
+//! A handler need not know of any of this. It may:
+//!
+//! - look at its lease, [`HeldLease`], in the request's extensions: a token that rises with every
+//!   run of a key, and whether the lease was lost meanwhile;
+//! - put a [`Verdict`](leasehold::Verdict) into its response's extensions, where the status does
+//!   not say whether the write has happened; or [`OutcomeUnknown`], if it does not know either.
+//!
+//! What it cannot do is stop when its client goes away: it runs to its end, and its verdict counts.
+//!
 //! | feature | on by default | what it adds |
 //! |---|---|---|
 //! | `gateway` | yes | the binary `leasehold`, a reverse proxy; nothing to this library |

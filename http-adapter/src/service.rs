@@ -93,9 +93,9 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let prepared = Arc::clone(self.shared.prepared(request.uri().path()));
+        let prepared = self.shared.prepared(request.uri().path());
         key::conceal(request.headers_mut(), &prepared.policy.header_name);
-        let address = match self.shared.fate(&request, &prepared) {
+        let address = match self.shared.fate(&request, prepared) {
             Fate::Bypass => {
                 prepared.handles.bypassed.inc();
                 return ResponseFuture::bypassed(self.inner.call(request));
@@ -113,8 +113,9 @@ where
         // Only this instance has been made ready; its clone has not.
         let next = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, next);
+        let (store, prepared) = (self.shared.store.clone(), Arc::clone(prepared));
         let run = Run {
-            store: self.shared.store.clone(),
+            store,
             prepared,
             address,
             place,
