@@ -11,5 +11,6 @@ mod metrics;
 mod running;
 mod secrecy;
 mod sockets;
+mod storm;
 mod support;
 mod verdicts;
