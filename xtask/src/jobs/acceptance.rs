@@ -1,0 +1,81 @@
+//! Black-box cases against the gateway's binary, kept outside of this repository.
+//!
+//! The cases are an executable `run` in the folder that `ACCEPTANCE_DIR` names. Where nobody names
+//! one there is nothing to run; where one is named, whatever is missing is a failure.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use super::{Done, Options};
+use crate::command::{cargo, is_there, run as run_command};
+use crate::failure::Failure;
+
+/// The variable that names the folder; a relative path counts from the workspace's root.
+const VARIABLE: &str = "ACCEPTANCE_DIR";
+
+/// The cases whose settings the gateway supports.
+const CASES: &str = "test_1_basics";
+
+pub(super) fn run(root: &Path, options: &Options) -> Result<Done, Failure> {
+    let Some(folder) = std::env::var_os(VARIABLE).filter(|folder| !folder.is_empty()) else {
+        return Ok(Done::NotAskedFor(format!("{VARIABLE} is not set")));
+    };
+    let cases = find(&root.join(folder))?;
+    if !is_there("python3") {
+        return Err(Failure::new(format!(
+            "{VARIABLE} is set, but there is no python3: install it"
+        )));
+    }
+    run_command(&mut cargo(
+        root,
+        ["build", "--release", "-p", "leasehold-http"],
+    ))?;
+    let name = format!("leasehold{}", std::env::consts::EXE_SUFFIX);
+    let binary = absolute(&target(root).join("release").join(name))?;
+    for time in 1..=options.times {
+        println!("time {time} of {}", options.times);
+        run_command(
+            Command::new(&cases)
+                .arg(CASES)
+                .env("LEASEHOLD_BIN", &binary),
+        )?;
+    }
+    Ok(Done::Passed)
+}
+
+/// The folder's program.
+fn find(folder: &Path) -> Result<PathBuf, Failure> {
+    let program = folder.join("run");
+    if program.is_file() {
+        absolute(&program)
+    } else {
+        let why = format!("{VARIABLE} is set, but {} is not there", program.display());
+        Err(Failure::new(why))
+    }
+}
+
+/// Where cargo puts what it builds.
+fn target(root: &Path) -> PathBuf {
+    root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
+}
+
+fn absolute(path: &Path) -> Result<PathBuf, Failure> {
+    path.canonicalize()
+        .map_err(|error| Failure::new(format!("cannot find {}: {error}", path.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_folder_without_its_program_is_a_failure() {
+        let folder = crate::workspace::root().join("no-such-folder");
+        let failure = find(&folder).expect_err("there is no such folder");
+        assert!(
+            failure
+                .to_string()
+                .starts_with("ACCEPTANCE_DIR is set, but ")
+        );
+    }
+}

@@ -1,0 +1,63 @@
+//! The checks that cargo makes by itself.
+//!
+//! Warnings become errors through each tool's own arguments, never through `RUSTFLAGS`: a change of
+//! those would build every dependency again.
+
+use std::path::Path;
+
+use super::Done;
+use crate::command::{cargo, run};
+use crate::failure::Failure;
+
+/// Preemptions that loom explores in each model unless the environment says otherwise. More find
+/// more and take much longer.
+const LOOM_PREEMPTIONS: &str = "2";
+
+pub(super) fn fmt(root: &Path) -> Result<Done, Failure> {
+    run(&mut cargo(root, ["fmt", "--all", "--check"]))?;
+    Ok(Done::Passed)
+}
+
+pub(super) fn lint(root: &Path) -> Result<Done, Failure> {
+    let arguments = ["clippy", "--workspace", "--all-targets", "--all-features"];
+    run(cargo(root, arguments).args(["--", "-D", "warnings"]))?;
+    Ok(Done::Passed)
+}
+
+/// Twice: what is public may not link to what is private, and that too has links to check.
+pub(super) fn docs(root: &Path) -> Result<Done, Failure> {
+    let public = ["doc", "--workspace", "--no-deps", "--all-features"];
+    for more in [None, Some("--document-private-items")] {
+        run(cargo(root, public)
+            .args(more)
+            .env("RUSTDOCFLAGS", "-D warnings"))?;
+    }
+    Ok(Done::Passed)
+}
+
+pub(super) fn test(root: &Path) -> Result<Done, Failure> {
+    run(&mut cargo(root, ["test", "--workspace", "--all-features"]))?;
+    Ok(Done::Passed)
+}
+
+/// In its own target folder, since its flags differ. Link-time optimization is left out: it takes
+/// longer than it saves.
+pub(super) fn loom(root: &Path) -> Result<Done, Failure> {
+    let arguments = [
+        "test",
+        "--release",
+        "-p",
+        "loom-tests",
+        "--target-dir",
+        "target/loom",
+    ];
+    let mut command = cargo(root, arguments);
+    command
+        .env("RUSTFLAGS", "--cfg lease_loom")
+        .env("CARGO_PROFILE_RELEASE_LTO", "off");
+    if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
+        command.env("LOOM_MAX_PREEMPTIONS", LOOM_PREEMPTIONS);
+    }
+    run(&mut command)?;
+    Ok(Done::Passed)
+}

@@ -1,0 +1,20 @@
+//! The jobs that measure, on release builds.
+
+use std::path::Path;
+
+use super::Done;
+use crate::command::{cargo, run};
+use crate::failure::Failure;
+
+pub(super) fn soak(root: &Path) -> Result<Done, Failure> {
+    run(&mut cargo(
+        root,
+        ["run", "--release", "-p", "leasehold", "--example", "soak"],
+    ))?;
+    Ok(Done::Passed)
+}
+
+pub(super) fn bench(root: &Path) -> Result<Done, Failure> {
+    run(&mut cargo(root, ["bench", "-p", "leasehold-benches"]))?;
+    Ok(Done::Passed)
+}
