@@ -28,7 +28,14 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<Done, Failure> {
     }
     run_command(&mut cargo(
         root,
-        ["build", "--release", "-p", "leasehold-http"],
+        [
+            "build",
+            "--release",
+            "-p",
+            "leasehold-http",
+            "--bin",
+            "leasehold",
+        ],
     ))?;
     let name = format!("leasehold{}", std::env::consts::EXE_SUFFIX);
     let binary = absolute(&target(root).join("release").join(name))?;

@@ -13,11 +13,12 @@ const ENGINE: &str = "engine/src";
 /// The table of tags: a row begins with `| [W1] |` or `| W1 |`.
 const TABLE: &str = "docs/orderings.md";
 
-/// Files that need no tag: the shim passes orderings through, and the rest only count or tell the
-/// time, so that no protocol depends on them.
-const UNTAGGED: &[&str] = &[
-    "engine/src/sync.rs",
-    "engine/src/sync",
+/// The shim, which passes orderings through and needs no tags.
+const SHIM: &[&str] = &["engine/src/sync.rs", "engine/src/sync"];
+
+/// Files that only count or tell the time, so that no protocol depends on them: they need no tags,
+/// as long as they take nothing but `plain` atomics from the shim.
+const PLAIN: &[&str] = &[
     "engine/src/stats.rs",
     "engine/src/clock.rs",
     "engine/src/contract/terms.rs",
@@ -49,14 +50,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
                 }
                 used.insert(tag);
             }
-            let ordered = ORDERINGS.iter().any(|name| lexer::names(&line.code, name));
-            if ordered && !file.is_in(UNTAGGED) && !is_tagged(file, number) {
-                let what = format!(
-                    "has an ordering without a tag: say why, as in `// [W1] ..`, within the \
-                     {REACH} lines above it"
-                );
-                faults.push(Fault::new(file, number, what));
-            }
+            faults.extend(judge(file, number, line).map(|what| Fault::new(file, number, what)));
         }
     }
     if let Some(table) = tree.file(TABLE) {
@@ -66,6 +60,25 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
         }
     }
     faults
+}
+
+/// What is wrong with the orderings of a line, if anything.
+fn judge(file: &File, number: usize, line: &Line) -> Option<String> {
+    if file.is_in(SHIM) {
+        return None;
+    }
+    let names = |word: &str| lexer::names(&line.code, word);
+    if file.is_in(PLAIN) {
+        let modelled = names("crate::sync") && !names("crate::sync::plain");
+        return modelled.then(|| "takes more than `plain` atomics, but has no tags: tag it".into());
+    }
+    let untagged = ORDERINGS.iter().any(|name| names(name)) && !is_tagged(file, number);
+    untagged.then(|| {
+        format!(
+            "has an ordering without a tag: say why, as in `// [W1] ..`, within the {REACH} lines \
+             above it"
+        )
+    })
 }
 
 /// Whether a tag stands in a line's statement or shortly above it.
@@ -200,6 +213,18 @@ mod tests {
     fn counters_tests_and_comparisons_need_none() {
         let none = (TABLE, "");
         assert!(of("engine/src/stats.rs", "x.load(Ordering::Relaxed)", none).is_empty());
+        assert!(
+            of(
+                "engine/src/stats.rs",
+                "use crate::sync::plain::AtomicU64;",
+                none
+            )
+            .is_empty()
+        );
+        assert_eq!(
+            of("engine/src/stats.rs", "use crate::sync::AtomicU64;", none).len(),
+            1
+        );
         assert!(of("engine/src/word.rs", "x == Ordering::Less", none).is_empty());
         let test = "#[cfg(test)]\nmod tests {\n    x.load(Ordering::SeqCst)\n}";
         assert!(of("engine/src/word.rs", test, none).is_empty());
