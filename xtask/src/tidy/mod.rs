@@ -18,6 +18,7 @@ mod sizes;
 mod text;
 mod tree;
 mod unsafety;
+mod witnesses;
 
 use std::fmt;
 use std::path::Path;
@@ -65,6 +66,7 @@ const CHECKS: &[fn(&Tree) -> Vec<Fault>] = &[
     sizes::check,
     text::check,
     unsafety::check,
+    witnesses::check,
 ];
 
 /// Runs every check over the files below a root and prints each fault.

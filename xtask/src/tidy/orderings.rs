@@ -11,7 +11,7 @@ use super::tree::{File, Tree};
 const ENGINE: &str = "engine/src";
 
 /// The table of tags: a row begins with `| [W1] |` or `| W1 |`.
-const TABLE: &str = "docs/orderings.md";
+pub(super) const TABLE: &str = "docs/orderings.md";
 
 /// The shim, which passes orderings through and needs no tags.
 const SHIM: &[&str] = &["engine/src/sync.rs", "engine/src/sync"];
@@ -128,21 +128,17 @@ fn is_tag(text: &str) -> bool {
 
 /// The tags of the table, with their lines.
 fn rows(table: &File) -> BTreeMap<String, usize> {
-    let first_cell = |line: &str| {
-        let cell = line
-            .trim()
-            .strip_prefix('|')?
-            .split('|')
-            .next()?
-            .trim()
-            .to_owned();
-        let tag = cell.trim_matches(['`', '[', ']']).to_owned();
-        is_tag(&tag).then_some(tag)
-    };
     let lines = table.text.lines().enumerate();
     lines
-        .filter_map(|(index, line)| Some((first_cell(line)?, index + 1)))
+        .filter_map(|(index, line)| Some((tag_of_row(line)?, index + 1)))
         .collect()
+}
+
+/// The tag in the first cell of a row.
+pub(super) fn tag_of_row(line: &str) -> Option<String> {
+    let cell = line.trim().strip_prefix('|')?.split('|').next()?.trim();
+    let tag = cell.trim_matches(['`', '[', ']']);
+    is_tag(tag).then(|| tag.to_owned())
 }
 
 #[cfg(test)]
