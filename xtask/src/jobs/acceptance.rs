@@ -6,8 +6,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::gateway::{self, absolute};
 use super::{Done, Options};
-use crate::command::{cargo, is_there, run as run_command};
+use crate::command::{is_there, run as run_command};
 use crate::failure::Failure;
 
 /// The variable that names the folder; a relative path counts from the workspace's root.
@@ -26,19 +27,7 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<Done, Failure> {
             "{VARIABLE} is set, but there is no python3: install it"
         )));
     }
-    run_command(&mut cargo(
-        root,
-        [
-            "build",
-            "--release",
-            "-p",
-            "leasehold-http",
-            "--bin",
-            "leasehold",
-        ],
-    ))?;
-    let name = format!("leasehold{}", std::env::consts::EXE_SUFFIX);
-    let binary = absolute(&target(root).join("release").join(name))?;
+    let binary = gateway::build(root)?;
     for time in 1..=options.times {
         println!("time {time} of {}", options.times);
         run_command(
@@ -59,16 +48,6 @@ fn find(folder: &Path) -> Result<PathBuf, Failure> {
         let why = format!("{VARIABLE} is set, but {} is not there", program.display());
         Err(Failure::new(why))
     }
-}
-
-/// Where cargo puts what it builds.
-fn target(root: &Path) -> PathBuf {
-    root.join(std::env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into()))
-}
-
-fn absolute(path: &Path) -> Result<PathBuf, Failure> {
-    path.canonicalize()
-        .map_err(|error| Failure::new(format!("cannot find {}: {error}", path.display())))
 }
 
 #[cfg(test)]

@@ -2,7 +2,9 @@
 
 mod acceptance;
 mod checks;
+mod demo;
 mod features;
+mod gateway;
 mod release;
 
 use std::path::Path;
@@ -81,6 +83,12 @@ pub(crate) const JOBS: &[Job] = &[
         about: "ten million operations: the count is exact and memory does not grow",
         in_ci: true,
         run: |root, _| release::soak(root),
+    },
+    Job {
+        name: "demo-check",
+        about: "the demo answers the lines that it prints as printed",
+        in_ci: true,
+        run: |root, _| demo::check(root),
     },
     Job {
         name: "acceptance",
