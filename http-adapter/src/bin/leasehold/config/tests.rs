@@ -1,0 +1,343 @@
+//! The configuration as a whole: layers, defaults, refusals.
+
+use super::duration::Span;
+use super::*;
+
+fn load(text: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
+    let mut layers = Layers::read_text(text, "test.toml")?;
+    layers.add_environment(
+        environment
+            .iter()
+            .map(|(name, value)| (OsString::from(name), OsString::from(value))),
+    )?;
+    Config::from_layers(&layers)
+}
+
+fn refusal(text: &str, environment: &[(&str, &str)]) -> String {
+    load(text, environment)
+        .map(|_| text.to_owned())
+        .expect_err(text)
+        .to_string()
+}
+
+#[test]
+fn no_settings_at_all_give_the_defaults() {
+    let config = load("", &[]).expect("defaults are valid");
+    assert_eq!(config.server, ServerKeys::default());
+    assert_eq!(config.store, StoreKeys::default());
+    assert_eq!(config.policy, PolicyKeys::default());
+    assert_eq!(config.late_grace(), Duration::from_secs(30));
+}
+
+#[test]
+fn the_effective_configuration_reads_back_as_itself() {
+    let text = r#"
+        admin = "127.0.0.1:0"
+        max-buffered-bytes = 1000
+        [idempotency]
+        lease-ttl = "5s"
+        max-outcome-bytes = "1MiB"
+        [[route]]
+        path = "/a"
+        namespace = "a"
+        ttl = "-1s"
+        [[route]]
+        path = "/b/{id}"
+        enabled = false
+        lease-ttl = "7s"
+    "#;
+    let config = load(text, &[]).expect("valid");
+    let again = load(&config.report(), &[]).expect("what is printed can be read");
+    assert_eq!(again.effective(), config.effective());
+    let printed = config.report();
+    assert!(printed.contains("late-grace = \"5s\""), "{printed}");
+    assert!(printed.contains("hold-ttl = \"7s\""), "{printed}");
+}
+
+#[test]
+fn every_key_is_printed_and_has_a_variable() {
+    let printed = Config::from_layers(&Layers::default())
+        .expect("valid")
+        .effective();
+    let Some(Value::Table(idempotency)) = printed.get(IDEMPOTENCY) else {
+        panic!("no table")
+    };
+    for key in keys::STORE_KEYS {
+        assert!(idempotency.contains_key(key), "{key}");
+    }
+    let store = Table::try_from(StoreKeys {
+        late_grace: Some(Span::seconds(1)),
+        ..<_>::default()
+    });
+    assert_eq!(store.expect("a table").len(), keys::STORE_KEYS.len());
+    for (key, value) in idempotency {
+        let name = format!(
+            "LEASEHOLD_IDEMPOTENCY_{}",
+            key.to_uppercase().replace('-', "_")
+        );
+        let text = match value {
+            Value::String(text) => text.clone(),
+            Value::Array(items) => {
+                let items = items.iter().filter_map(Value::as_str).collect::<Vec<_>>();
+                items.join(",")
+            }
+            other => other.to_string(),
+        };
+        let config = load("", &[(&name, &text)]);
+        assert_eq!(
+            config.map(|config| config.effective()),
+            Ok(printed.clone()),
+            "{name}"
+        );
+    }
+}
+
+#[test]
+fn the_environment_wins_over_the_file_and_flags_over_both() {
+    let mut layers =
+        Layers::read_text("[idempotency]\nttl = \"1h\"\nrequired = true", "t").unwrap();
+    let variables = [
+        ("LEASEHOLD_IDEMPOTENCY_TTL", "2h"),
+        ("LEASEHOLD_LISTEN", "127.0.0.1:1"),
+    ];
+    let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
+    layers.add_environment(variables).expect("known variables");
+    layers
+        .add_flag("listen", "--listen", Some("127.0.0.1:2"))
+        .expect("a key");
+    let config = Config::from_layers(&layers).expect("valid");
+    assert_eq!(config.policy.ttl, Span::seconds(7200));
+    assert_eq!(config.server.listen, ([127, 0, 0, 1], 2).into());
+}
+
+#[test]
+fn variables_hold_lists_numbers_and_switches() {
+    let variables = [
+        ("LEASEHOLD_IDEMPOTENCY_ALLOWED_METHODS", "POST, PUT"),
+        ("LEASEHOLD_IDEMPOTENCY_MAX_ENTRIES", "7"),
+        ("LEASEHOLD_IDEMPOTENCY_REQUIRED", "false"),
+        ("LEASEHOLD_MAX_BUFFERED_BYTES", "64KiB"),
+        ("LEASEHOLD_ADMIN", "[::1]:9090"),
+    ];
+    let config = load("", &variables).expect("valid");
+    assert_eq!(config.policy.allowed_methods, ["POST", "PUT"]);
+    assert_eq!(
+        (config.store.max_entries, config.policy.required),
+        (7, false)
+    );
+    assert_eq!(config.server.max_buffered_bytes.0, 65536);
+    assert_eq!(config.server.admin.map(|admin| admin.port()), Some(9090));
+}
+
+#[test]
+fn only_foreign_variables_are_ignored() {
+    let foreign = [
+        ("LEASEHOLD_BIN", "x"),
+        ("LEASEHOLD_LOG", "debug"),
+        ("LEASEHOLD_SERVICE_HOST", "10.0.0.1"),
+        ("LEASEHOLD_PORT_8080_TCP", "tcp://10.0.0.1:8080"),
+        ("HOME", "/"),
+    ];
+    assert!(load("", &foreign).is_ok());
+    for name in [
+        "LEASEHOLD_NO_SUCH",
+        "LEASEHOLD_IDEMPOTENCY",
+        "LEASEHOLD_ROUTE",
+        "LEASEHOLD_",
+    ] {
+        assert_eq!(
+            refusal("", &[(name, "1")]),
+            format!("{name}: unknown variable")
+        );
+    }
+}
+
+#[test]
+fn refusals_name_the_variable_or_flag_of_the_value() {
+    let text = refusal("", &[("LEASEHOLD_IDEMPOTENCY_TTL", "0s")]);
+    let expected = "idempotency.ttl: must be greater than zero (from LEASEHOLD_IDEMPOTENCY_TTL)";
+    assert_eq!(text, expected);
+    let text = refusal("", &[("LEASEHOLD_IDEMPOTENCY_REQUIRED", "yes")]);
+    assert_eq!(
+        text,
+        "LEASEHOLD_IDEMPOTENCY_REQUIRED: must be true or false"
+    );
+}
+
+#[test]
+fn bad_values_are_refused_in_one_line_that_names_the_key() {
+    let idempotency = |line: &str| format!("[idempotency]\n{line}");
+    let route = |line: &str| format!("[[route]]\npath = \"/a\"\n{line}");
+    for (text, key) in [
+        ("listen = 7".to_owned(), "listen: "),
+        ("listen = \"nowhere\"".to_owned(), "listen: "),
+        ("admin = true".to_owned(), "admin: "),
+        ("no-such-top = 1".to_owned(), "no-such-top: "),
+        ("idempotency = 3".to_owned(), "idempotency: "),
+        ("route = 3".to_owned(), "route: "),
+        ("route = [3]".to_owned(), "route[0]: "),
+        ("upstream = \"https://a\"".to_owned(), "upstream: "),
+        ("upstream = \"http://a/b\"".to_owned(), "upstream: "),
+        ("upstream = \"http://u:p@a\"".to_owned(), "upstream: "),
+        ("upstream = \"a:80\"".to_owned(), "upstream: "),
+        ("upstream = \"/a\"".to_owned(), "upstream: "),
+        ("upstream-timeout = \"0s\"".to_owned(), "upstream-timeout: "),
+        ("max-running = 0".to_owned(), "max-running: "),
+        ("max-connections = -1".to_owned(), "max-connections: "),
+        (
+            "max-connections = 9223372036854775807".to_owned(),
+            "max-connections: ",
+        ),
+        (
+            "max-buffered-bytes = \"lots\"".to_owned(),
+            "max-buffered-bytes: ",
+        ),
+        (
+            idempotency("ttl = \"0s\""),
+            "idempotency.ttl: must be greater than zero",
+        ),
+        (idempotency("ttl = \"soon\""), "idempotency.ttl: "),
+        (idempotency("ttl = \"-1s\""), "idempotency.ttl: "),
+        (idempotency("ttl = 30"), "idempotency.ttl: "),
+        (
+            idempotency("ttl = \"3651d\""),
+            "idempotency.ttl: must be at most ten years",
+        ),
+        (idempotency("max-entries = 0"), "idempotency.max-entries: "),
+        (idempotency("no-such-key = 1"), "idempotency.no-such-key: "),
+        (
+            idempotency("header-name = \"bad name\""),
+            "idempotency.header-name: ",
+        ),
+        (
+            idempotency("header-name = \"Content-Length\""),
+            "idempotency.header-name: ",
+        ),
+        (
+            idempotency("duplicate = \"maybe\""),
+            "idempotency.duplicate: ",
+        ),
+        (idempotency("required = \"yes\""), "idempotency.required: "),
+        (
+            idempotency("max-key-length = 0"),
+            "idempotency.max-key-length: ",
+        ),
+        (
+            idempotency("allowed-methods = []"),
+            "idempotency.allowed-methods: ",
+        ),
+        (
+            idempotency("allowed-methods = [\"post\"]"),
+            "idempotency.allowed-methods: ",
+        ),
+        (
+            idempotency("allowed-methods = [1]"),
+            "idempotency.allowed-methods[0]: ",
+        ),
+        (
+            idempotency("namespace = \"a b\""),
+            "idempotency.namespace: ",
+        ),
+        (idempotency("store = \"memory:x\""), "idempotency.store: "),
+        (idempotency("store = \"etcd://a\""), "idempotency.store: "),
+        (
+            idempotency("verdict.200 = \"perhaps\""),
+            "idempotency.verdict.200: ",
+        ),
+        (
+            idempotency("verdict.2000 = \"commit\""),
+            "idempotency.verdict.2000: ",
+        ),
+        (
+            idempotency("verdict.599-500 = \"hold\""),
+            "idempotency.verdict.599-500: ",
+        ),
+        (
+            route("ttl = \"0s\""),
+            "route[0].ttl: must be greater than zero",
+        ),
+        (route("ttl = \"-0s\""), "route[0].ttl: must not be negative"),
+        (route("ttl = \"-soon\""), "route[0].ttl: "),
+        (route("lease-ttl = \"-1s\""), "route[0].lease-ttl: "),
+        (
+            route("no-such-route-key = 1"),
+            "route[0].no-such-route-key: ",
+        ),
+        (route("max-entries = 1"), "route[0].max-entries: "),
+        ("[[route]]".to_owned(), "route[0].path: "),
+        ("[[route]]\npath = \"a\"".to_owned(), "route[0].path: "),
+        ("listen = ".to_owned(), "test.toml: line 1: "),
+        ("\n\n[a\n".to_owned(), "test.toml: line 3: "),
+    ] {
+        let refusal = refusal(&text, &[]);
+        assert!(
+            refusal.starts_with(key),
+            "{refusal:?} does not begin with {key:?}"
+        );
+        assert_eq!(refusal.lines().count(), 1, "{refusal:?}");
+    }
+}
+
+#[test]
+fn what_needs_a_later_release_is_refused_rather_than_ignored() {
+    for (line, key) in [
+        ("duplicate = \"replay\"", "duplicate"),
+        ("fingerprint = \"raw\"", "fingerprint"),
+        ("fingerprint = \"json\"", "fingerprint"),
+        ("error-format = \"envelope\"", "error-format"),
+        ("on-disconnect = \"cancel\"", "on-disconnect"),
+        ("principal-headers = [\"host\"]", "principal-headers"),
+        ("wait = \"1s\"", "wait"),
+        ("fail-open = true", "fail-open"),
+        ("verdict.404 = \"commit\"", "verdict"),
+    ] {
+        let text = refusal(&format!("[idempotency]\n{line}"), &[]);
+        assert_eq!(text, format!("idempotency.{key}: not supported yet"));
+        let text = refusal(&format!("[[route]]\npath = \"/\"\n{line}"), &[]);
+        assert_eq!(text, format!("route[0].{key}: not supported yet"));
+    }
+    for key in keys::SHARED_STORE_KEYS {
+        let text = refusal(&format!("[idempotency]\n{key} = \"x\""), &[]);
+        assert_eq!(text, format!("idempotency.{key}: not supported yet"));
+        let name = format!(
+            "LEASEHOLD_IDEMPOTENCY_{}",
+            key.to_uppercase().replace('-', "_")
+        );
+        assert!(refusal("", &[(&name, "x")]).contains("not supported yet"));
+    }
+    let text = refusal("[idempotency]\nstore = \"redis://user:secret@host\"", &[]);
+    assert_eq!(text, "idempotency.store: not supported yet");
+}
+
+#[test]
+fn routes_inherit_and_override() {
+    let text = r#"
+        [idempotency]
+        namespace = "every"
+        ttl = "1h"
+        lease-ttl = "9s"
+        [[route]]
+        path = "/a"
+        namespace = ""
+        ttl = "-1s"
+        [[route]]
+        path = "/b"
+        ttl = "2h"
+        lease-ttl = "3s"
+    "#;
+    let config = load(text, &[]).expect("valid");
+    let policy = |index: usize| &config.routes[index].policy;
+    assert_eq!(policy(0).ttl, Span::seconds(3600));
+    assert_eq!(
+        (policy(1).ttl, policy(1).lease_ttl),
+        (Span::seconds(7200), Span::seconds(3))
+    );
+    assert_eq!(
+        (policy(0).namespace.as_str(), policy(1).namespace.as_str()),
+        ("", "every")
+    );
+    let routes = config.routes().expect("checked");
+    assert_eq!(routes.policy("/a").namespace.as_str(), "default");
+    assert_eq!(routes.policy("/b").hold_ttl.get(), Duration::from_secs(3));
+    assert_eq!(routes.policy("/c").hold_ttl.get(), Duration::from_secs(9));
+}

@@ -1,0 +1,232 @@
+//! What values may be, beyond their types; and which of them need a later release.
+
+use http::uri::{PathAndQuery, Scheme};
+use http::{HeaderName, Method, Uri};
+use leasehold::{MAX_ENTRIES, MAX_TTL, Namespace};
+
+use super::duration::Span;
+use super::error::ConfigError;
+use super::keys::{
+    Duplicate, ErrorFormat, FingerprintMode, OnDisconnect, PolicyKeys, ServerKeys, StoreKeys,
+};
+use super::{Config, IDEMPOTENCY, ROUTE, policy, verdict};
+
+/// Longest key that may be allowed, in bytes: well inside what a request's head may have.
+const MAX_KEY_LENGTH: usize = 4096;
+
+/// Headers that frame or route a message and so cannot carry a key.
+const NOT_FOR_KEYS: [&str; 8] = [
+    "connection",
+    "content-length",
+    "expect",
+    "host",
+    "idempotency-lease-token",
+    "te",
+    "transfer-encoding",
+    "upgrade",
+];
+
+type Checked = Result<(), ConfigError>;
+
+impl Config {
+    /// Checks every value.
+    pub(super) fn validate(&self) -> Checked {
+        check_server(&self.server)?;
+        check_store(&self.store)?;
+        Check { table: IDEMPOTENCY }.policy(&self.policy)?;
+        for (index, route) in self.routes.iter().enumerate() {
+            let check = Check {
+                table: &format!("{ROUTE}[{index}]"),
+            };
+            policy::pattern(&route.path).map_err(|reason| check.error("path", reason))?;
+            check.policy(&route.policy)?;
+        }
+        Ok(())
+    }
+}
+
+fn check_server(keys: &ServerKeys) -> Checked {
+    let check = Check { table: "" };
+    upstream(&keys.upstream).map_err(|reason| check.error("upstream", reason))?;
+    check.positive("upstream-timeout", keys.upstream_timeout)?;
+    check.not_too_long("shutdown-grace", keys.shutdown_grace)?;
+    check.positive("header-read-timeout", keys.header_read_timeout)?;
+    check.positive("body-read-timeout", keys.body_read_timeout)?;
+    check.at_least_one("max-running", keys.max_running)?;
+    check.at_least_one("max-connections", keys.max_connections)?;
+    if keys.max_connections > tokio::sync::Semaphore::MAX_PERMITS {
+        return Err(check.error("max-connections", "is too large"));
+    }
+    check.at_least_one("max-buffered-bytes", keys.max_buffered_bytes.get())
+}
+
+/// Reads the upstream: `http://host[:port]`, nothing else. A reason never repeats the text.
+pub(crate) fn upstream(text: &str) -> Result<Uri, &'static str> {
+    let uri: Uri = text.parse().map_err(|_| "must be http://host[:port]")?;
+    match uri.scheme() {
+        Some(scheme) if *scheme == Scheme::HTTP => {}
+        Some(scheme) if *scheme == Scheme::HTTPS => {
+            return Err("https:// upstreams are not supported, only http://");
+        }
+        _ => return Err("must be http://host[:port]"),
+    }
+    let Some(authority) = uri
+        .authority()
+        .filter(|authority| !authority.host().is_empty())
+    else {
+        return Err("must be http://host[:port]");
+    };
+    if authority.as_str().contains('@') {
+        return Err("must have no user or password");
+    }
+    if authority.port().is_some() && authority.port_u16().is_none_or(|port| port == 0) {
+        return Err("must have a port from 1 to 65535");
+    }
+    if uri.path_and_query().map_or("/", PathAndQuery::as_str) != "/" {
+        return Err("must have no path: a request's own path is passed on as it is");
+    }
+    Ok(uri)
+}
+
+fn check_store(keys: &StoreKeys) -> Checked {
+    let check = Check { table: IDEMPOTENCY };
+    let (scheme, rest) = keys.store.split_once(':').unwrap_or((&keys.store, ""));
+    match scheme {
+        "memory" if keys.store == "memory:" => {}
+        "memory" => return Err(check.error("store", format!("`memory:` takes nothing: {rest}"))),
+        "redis" | "rediss" | "postgres" | "postgresql" | "mysql" | "sqlite" => {
+            return Err(check.unsupported("store"));
+        }
+        _ => return Err(check.error("store", "unknown kind of store, expected memory:")),
+    }
+    if keys.max_entries > MAX_ENTRIES {
+        return Err(check.error("max-entries", format!("must be at most {MAX_ENTRIES}")));
+    }
+    check.at_least_one("max-entries", keys.max_entries)?;
+    check.not_too_long("cleanup-interval", keys.cleanup_interval)?;
+    check.at_least_one("max-waiters", keys.max_waiters)?;
+    check.at_least_one("max-pending-commits", keys.max_pending_commits)?;
+    keys.late_grace
+        .map_or(Ok(()), |grace| check.not_too_long("late-grace", grace))
+}
+
+/// Checks of one table's values.
+struct Check<'a> {
+    table: &'a str,
+}
+
+impl Check<'_> {
+    fn error(&self, key: &str, reason: impl std::fmt::Display) -> ConfigError {
+        ConfigError::new(self.path(key), reason)
+    }
+
+    fn unsupported(&self, key: &str) -> ConfigError {
+        ConfigError::unsupported(self.path(key))
+    }
+
+    fn path(&self, key: &str) -> String {
+        if self.table.is_empty() {
+            key.to_owned()
+        } else {
+            format!("{}.{key}", self.table)
+        }
+    }
+
+    fn positive(&self, key: &str, span: Span) -> Checked {
+        if span.0.is_zero() {
+            return Err(self.error(key, "must be greater than zero"));
+        }
+        self.not_too_long(key, span)
+    }
+
+    fn not_too_long(&self, key: &str, span: Span) -> Checked {
+        if span.0 > MAX_TTL {
+            Err(self.error(key, "must be at most ten years"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn at_least_one(&self, key: &str, count: usize) -> Checked {
+        if count == 0 {
+            Err(self.error(key, "must be greater than zero"))
+        } else {
+            Ok(())
+        }
+    }
+
+    fn header(&self, key: &str, name: &str) -> Result<HeaderName, ConfigError> {
+        HeaderName::from_bytes(name.as_bytes())
+            .map_err(|_| self.error(key, format!("{name:?} is not a header's name")))
+    }
+
+    fn policy(&self, keys: &PolicyKeys) -> Checked {
+        let name = self.header("header-name", &keys.header_name)?;
+        if NOT_FOR_KEYS.contains(&name.as_str()) {
+            return Err(self.error("header-name", "this header cannot carry a key"));
+        }
+        if keys.max_key_length == 0 || keys.max_key_length > MAX_KEY_LENGTH {
+            let reason = format!("must be from 1 to {MAX_KEY_LENGTH}");
+            return Err(self.error("max-key-length", reason));
+        }
+        self.methods(&keys.allowed_methods)?;
+        if !keys.namespace.is_empty() {
+            Namespace::new(&keys.namespace).map_err(|error| self.error("namespace", error))?;
+        }
+        self.positive("ttl", keys.ttl)?;
+        self.positive("lease-ttl", keys.lease_ttl)?;
+        keys.hold_ttl
+            .map_or(Ok(()), |ttl| self.positive("hold-ttl", ttl))?;
+        self.positive("store-timeout", keys.store_timeout)?;
+        self.header("replayed-header", &keys.replayed_header)?;
+        for name in &keys.replay_drop_headers {
+            self.header("replay-drop-headers", name)?;
+        }
+        for name in &keys.principal_headers {
+            self.header("principal-headers", name)?;
+        }
+        self.not_too_long("wait", keys.wait)?;
+        for key in keys.verdict.keys() {
+            let path = format!("verdict.{key}");
+            verdict::check_statuses(key).map_err(|reason| self.error(&path, reason))?;
+        }
+        self.supported(keys)
+    }
+
+    fn methods(&self, methods: &[String]) -> Checked {
+        const KEY: &str = "allowed-methods";
+        if methods.is_empty() {
+            return Err(self.error(KEY, "names no method; use enabled = false to protect none"));
+        }
+        for name in methods {
+            let method = Method::from_bytes(name.as_bytes())
+                .map_err(|_| self.error(KEY, format!("{name:?} is not a method")))?;
+            if method == Method::CONNECT {
+                return Err(self.error(KEY, "CONNECT is never passed on"));
+            }
+            if name.bytes().any(|byte| byte.is_ascii_lowercase()) {
+                let reason = format!("methods are upper case: {:?}", name.to_uppercase());
+                return Err(self.error(KEY, reason));
+            }
+        }
+        Ok(())
+    }
+
+    /// Refuses what would otherwise be ignored.
+    fn supported(&self, keys: &PolicyKeys) -> Checked {
+        let later = [
+            ("duplicate", keys.duplicate != Duplicate::Reject),
+            ("fingerprint", keys.fingerprint != FingerprintMode::Off),
+            ("error-format", keys.error_format != ErrorFormat::Problem),
+            ("on-disconnect", keys.on_disconnect != OnDisconnect::Finish),
+            ("principal-headers", !keys.principal_headers.is_empty()),
+            ("wait", !keys.wait.0.is_zero()),
+            ("fail-open", keys.fail_open),
+            ("verdict", !keys.verdict.is_empty()),
+        ];
+        match later.iter().find(|(_, wanted)| *wanted) {
+            Some((key, _)) => Err(self.unsupported(key)),
+            None => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! The gateway as a whole: listeners, store, layer and proxy put together, and taken apart again.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::body::Incoming;
+use leasehold::{LeaseStore, MemoryStore, Sweeper};
+use leasehold_http::{IdempotentLayer, Metrics, Running};
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::watch;
+use tokio::time::timeout;
+use tower_layer::Layer;
+
+use crate::admin::Admin;
+use crate::config::{Config, ConfigError, upstream};
+use crate::fullness;
+use crate::proxy::{self, Proxy};
+use crate::server::{self, Connections, Front};
+use crate::signals::Signals;
+
+/// How long handlers that were cut have to settle their leases and to tell their clients.
+const CUT_GRACE: Duration = Duration::from_secs(1);
+
+/// Why the gateway did not start.
+#[derive(Debug, Error)]
+pub(crate) enum StartError {
+    /// The configuration does not hold together.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// An address cannot be listened on.
+    #[error("{key}: cannot listen on {address}: {source}")]
+    Listen {
+        /// The setting that the address is from.
+        key: &'static str,
+        address: SocketAddr,
+        source: std::io::Error,
+    },
+    /// The system refused something that every program needs.
+    #[error("cannot start: {0}")]
+    System(#[from] std::io::Error),
+}
+
+/// A gateway whose addresses are taken: clients may connect already.
+#[derive(Debug)]
+pub(crate) struct Gateway {
+    listener: TcpListener,
+    admin: Option<TcpListener>,
+    signals: Signals,
+    limits: server::Limits,
+    grace: Duration,
+    store: Arc<MemoryStore>,
+    _sweeper: Option<Sweeper>,
+    metrics: Metrics,
+    layer: IdempotentLayer<Arc<MemoryStore>>,
+    proxy: Proxy<Incoming>,
+}
+
+impl Gateway {
+    /// Makes the parts and takes the addresses.
+    pub(crate) async fn bind(config: &Config) -> Result<Self, StartError> {
+        let signals = Signals::new()?;
+        let store = MemoryStore::new(config.memory())
+            .map_err(|error| ConfigError::new("idempotency", error))?;
+        let store = Arc::new(store);
+        let metrics = Metrics::new();
+        let layer = IdempotentLayer::new(Arc::clone(&store), config.routes()?)
+            .metrics(metrics.clone())
+            .max_running(config.server.max_running);
+        let proxy = proxy(config)?;
+        let listener = listen("listen", config.server.listen).await?;
+        let admin = match config.server.admin {
+            Some(address) => Some(listen("admin", address).await?),
+            None => None,
+        };
+        tracing::warn!("memory: other instances do not see this store, and a restart forgets it");
+        Ok(Self {
+            listener,
+            admin,
+            signals,
+            limits: server::Limits {
+                connections: config.server.max_connections,
+                header_read: config.server.header_read_timeout.0,
+            },
+            grace: config.server.shutdown_grace.0,
+            _sweeper: Sweeper::start(&store, config.store.cleanup_interval.0)?,
+            store,
+            metrics,
+            layer,
+            proxy,
+        })
+    }
+
+    /// Where clients connect.
+    pub(crate) fn address(&self) -> Result<SocketAddr, StartError> {
+        Ok(self.listener.local_addr()?)
+    }
+
+    /// Where operators connect, if anywhere.
+    pub(crate) fn admin_address(&self) -> Result<Option<SocketAddr>, StartError> {
+        Ok(self
+            .admin
+            .as_ref()
+            .map(TcpListener::local_addr)
+            .transpose()?)
+    }
+
+    /// Serves until a signal ends it, and then until what runs has ended or the grace is over.
+    pub(crate) async fn serve(mut self) {
+        let (stop, stopped) = watch::channel(false);
+        let watcher = tokio::spawn(fullness::watch(Arc::clone(&self.store)));
+        let admin = self.admin.take().map(|listener| {
+            let admin = Admin::new(
+                Arc::clone(&self.store),
+                self.metrics.clone(),
+                stopped.clone(),
+            );
+            tokio::spawn(admin.serve(listener))
+        });
+        let running = self.layer.running();
+        let front = Front::new(self.layer.layer(self.proxy));
+        let mut connections = Connections::default();
+        let stopping = async {
+            self.signals.next().await;
+            stop.send_replace(true);
+        };
+        tokio::join!(
+            stopping,
+            connections.accept(self.listener, front, self.limits, stopped)
+        );
+        drain(&mut connections, &running, self.grace, &mut self.signals).await;
+        self.store.close();
+        watcher.abort();
+        if let Some(admin) = admin {
+            admin.abort();
+        }
+        tracing::info!("stopped");
+    }
+}
+
+/// Lets what runs finish, at most for the grace or until another signal; then cuts what is left.
+async fn drain(
+    connections: &mut Connections,
+    running: &Running,
+    grace: Duration,
+    signals: &mut Signals,
+) {
+    tracing::info!(running = running.count(), "shutting down");
+    let finished = async {
+        connections.ended().await;
+        running.idle().await;
+    };
+    let in_time = tokio::select! {
+        finished = timeout(grace, finished) => finished.is_ok(),
+        () = signals.next() => false,
+    };
+    if in_time {
+        return;
+    }
+    tracing::warn!(running = running.count(), "cutting what still runs");
+    running.cut();
+    let settled = async {
+        running.idle().await;
+        connections.ended().await;
+    };
+    if timeout(CUT_GRACE, settled).await.is_err() {
+        tracing::warn!("not every connection ended in time");
+    }
+}
+
+fn proxy(config: &Config) -> Result<Proxy<Incoming>, ConfigError> {
+    let target =
+        upstream(&config.server.upstream).map_err(|reason| ConfigError::new("upstream", reason))?;
+    let limits = proxy::Limits {
+        upstream: config.server.upstream_timeout.0,
+        body_read: config.server.body_read_timeout.0,
+    };
+    Ok(Proxy::new(target, limits))
+}
+
+async fn listen(key: &'static str, address: SocketAddr) -> Result<TcpListener, StartError> {
+    TcpListener::bind(address)
+        .await
+        .map_err(|source| StartError::Listen {
+            key,
+            address,
+            source,
+        })
+}

@@ -1,0 +1,109 @@
+//! `leasehold`: a gateway that makes writes with an `Idempotency-Key` succeed at most once.
+//!
+//! Exit codes: 0 when it was told to stop or a configuration is good, 2 for a bad configuration or
+//! command line, 1 for anything else that keeps it from running.
+
+#![forbid(unsafe_code)]
+
+mod admin;
+mod config;
+mod demo;
+mod fullness;
+mod gateway;
+mod logging;
+mod proxy;
+mod server;
+mod signals;
+
+use std::future::Future;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use config::{Config, Flags};
+use gateway::{Gateway, StartError};
+
+/// Makes HTTP writes with an Idempotency-Key succeed at most once
+#[derive(Debug, Parser)]
+#[command(version, args_conflicts_with_subcommands = true)]
+struct Cli {
+    #[command(subcommand)]
+    command: Option<Command>,
+    #[command(flatten)]
+    demo: DemoFlags,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// The gateway in front of a built-in orders service, with three lines to try (the default)
+    Demo(DemoFlags),
+    /// The gateway in front of a service of yours
+    Serve(Flags),
+    /// Checks a configuration and prints what it amounts to
+    Check(Flags),
+}
+
+#[derive(Debug, Default, clap::Args)]
+struct DemoFlags {
+    /// Address to listen on; port 0 picks a free one [default: 127.0.0.1:8080]
+    #[arg(long, value_name = "ADDR")]
+    listen: Option<String>,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let result = logging::start().map_err(StartError::from).and_then(|()| {
+        match cli.command.unwrap_or(Command::Demo(cli.demo)) {
+            Command::Demo(flags) => block_on(demo::run(flags.listen, std::env::vars_os())),
+            Command::Serve(flags) => block_on(serve(&flags)),
+            Command::Check(flags) => check(&flags),
+        }
+    });
+    match result {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            // Where standard error is closed too, the exit code has to do.
+            let _closed = writeln!(io::stderr(), "leasehold: {error}");
+            ExitCode::from(if matches!(error, StartError::Config(_)) {
+                2
+            } else {
+                1
+            })
+        }
+    }
+}
+
+async fn serve(flags: &Flags) -> Result<(), StartError> {
+    let gateway = Gateway::bind(&Config::load(flags, std::env::vars_os())?).await?;
+    let mut lines = format!("listening on http://{}\n", gateway.address()?);
+    if let Some(address) = gateway.admin_address()? {
+        lines.push_str(&format!("admin on http://{address}\n"));
+    }
+    print(&lines)?;
+    gateway.serve().await;
+    Ok(())
+}
+
+fn check(flags: &Flags) -> Result<(), StartError> {
+    let config = Config::load(flags, std::env::vars_os())?;
+    config.routes()?;
+    print(&config.report())
+}
+
+/// Writes to standard output at once.
+fn print(text: &str) -> Result<(), StartError> {
+    let mut out = io::stdout().lock();
+    out.write_all(text.as_bytes())?;
+    Ok(out.flush()?)
+}
+
+/// Runs on as many threads as there are cores. Tasks that still run at the end are dropped.
+fn block_on(future: impl Future<Output = Result<(), StartError>>) -> Result<(), StartError> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(future);
+    runtime.shutdown_background();
+    result
+}

@@ -1,0 +1,270 @@
+//! What changes in a message's headers between the two sides; everything else stays as it is.
+
+use http::header::{CONNECTION, EXPECT, Entry, HOST, TE, TRANSFER_ENCODING, UPGRADE};
+use http::request::Parts;
+use http::{HeaderMap, HeaderName, HeaderValue, Uri};
+use leasehold::{Token, Verdict};
+
+use crate::server::Peer;
+
+const LEASE_TOKEN: HeaderName = HeaderName::from_static("idempotency-lease-token");
+const VERDICT: HeaderName = HeaderName::from_static("idempotency-verdict");
+const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
+const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
+const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
+
+/// Headers that concern one connection only (RFC 9110, 7.6.1), beside those that begin with
+/// `proxy-` and those that `Connection` names.
+const HOP_BY_HOP: [HeaderName; 6] = [
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    TE,
+    TRANSFER_ENCODING,
+    UPGRADE,
+    HeaderName::from_static("http2-settings"),
+];
+
+/// Prepares a request's headers for the upstream.
+pub(super) fn to_upstream(
+    parts: &mut Parts,
+    upstream: &Uri,
+    peer: Option<&Peer>,
+    token: Option<Token>,
+) {
+    let host = host(parts, upstream);
+    let headers = &mut parts.headers;
+    remove_hop_by_hop(headers);
+    // The gateway has answered it itself, with the first byte of the body that it asked for.
+    headers.remove(EXPECT);
+    headers.remove(LEASE_TOKEN);
+    if let Some(token) = token {
+        headers.insert(LEASE_TOKEN, HeaderValue::from(token.get()));
+    }
+    if let Some(peer) = peer {
+        append_forwarded_for(headers, &peer.address.ip().to_canonical().to_string());
+    }
+    headers.insert(FORWARDED_PROTO, HeaderValue::from_static("http"));
+    match host {
+        Some(host) => {
+            headers.insert(FORWARDED_HOST, host.clone());
+            headers.insert(HOST, host);
+        }
+        None => {
+            headers.remove(FORWARDED_HOST);
+        }
+    }
+}
+
+/// The host that the client asked for: the target's authority where there is one (RFC 9112,
+/// 3.2.2), else the header. HTTP/1.0 may have neither; the upstream then gets its own.
+fn host(parts: &Parts, upstream: &Uri) -> Option<HeaderValue> {
+    let of = |uri: &Uri| {
+        uri.authority()
+            .and_then(|authority| HeaderValue::from_str(authority.as_str()).ok())
+    };
+    of(&parts.uri)
+        .or_else(|| parts.headers.get(HOST).cloned())
+        .or_else(|| of(upstream))
+}
+
+fn append_forwarded_for(headers: &mut HeaderMap, address: &str) {
+    let mut chain = Vec::new();
+    for value in headers.get_all(FORWARDED_FOR) {
+        chain.extend_from_slice(value.as_bytes());
+        chain.extend_from_slice(b", ");
+    }
+    chain.extend_from_slice(address.as_bytes());
+    match HeaderValue::from_bytes(&chain) {
+        Ok(value) => headers.insert(FORWARDED_FOR, value),
+        // Values that were headers already stay valid when they are joined.
+        Err(_) => headers.remove(FORWARDED_FOR),
+    };
+}
+
+/// Prepares a response's headers for the client, and reads what the upstream says of its verdict.
+pub(super) fn to_client(headers: &mut HeaderMap) -> Option<Verdict> {
+    remove_hop_by_hop(headers);
+    let verdict = match headers.entry(VERDICT) {
+        Entry::Vacant(_) => return None,
+        Entry::Occupied(entry) => {
+            let mut values = entry.remove_entry_mult().1;
+            let first = values
+                .next()
+                .and_then(|value| read_verdict(value.as_bytes()));
+            if values.next().is_some() { None } else { first }
+        }
+    };
+    if verdict.is_none() {
+        tracing::warn!("the upstream's idempotency-verdict is none; its status decides");
+    }
+    verdict
+}
+
+fn read_verdict(value: &[u8]) -> Option<Verdict> {
+    let is = |name: &str| value.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
+    [
+        ("commit", Verdict::Commit),
+        ("release", Verdict::Release),
+        ("hold", Verdict::Hold),
+    ]
+    .into_iter()
+    .find_map(|(name, verdict)| is(name).then_some(verdict))
+}
+
+/// Removes what concerns the one connection that the message came by.
+pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    let named: Vec<HeaderName> = tokens(headers, &CONNECTION)
+        .filter_map(|token| HeaderName::from_bytes(token).ok())
+        .collect();
+    let proxy = headers
+        .keys()
+        .filter(|name| name.as_str().starts_with("proxy-"))
+        .cloned();
+    let doomed: Vec<HeaderName> = proxy.chain(named).chain(HOP_BY_HOP).collect();
+    for name in doomed {
+        headers.remove(name);
+    }
+}
+
+/// The comma-separated tokens of all of a header's lines.
+pub(super) fn tokens<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> impl Iterator<Item = &'a [u8]> {
+    let values = headers.get_all(name).into_iter();
+    values
+        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
+        .map(<[u8]>::trim_ascii)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn headers(pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let mut map = HeaderMap::new();
+        for (name, value) in pairs {
+            map.append(*name, HeaderValue::from_static(value));
+        }
+        map
+    }
+
+    fn names(headers: &HeaderMap) -> Vec<&str> {
+        let mut names: Vec<_> = headers.keys().map(HeaderName::as_str).collect();
+        names.sort_unstable();
+        names
+    }
+
+    #[test]
+    fn hop_by_hop_headers_and_those_that_connection_names_are_removed() {
+        let mut map = headers(&[
+            ("connection", "close, X-One"),
+            ("connection", "x-two,,bad name"),
+            ("x-one", "1"),
+            ("x-two", "1"),
+            ("x-three", "1"),
+            ("keep-alive", "timeout=5"),
+            ("te", "trailers"),
+            ("transfer-encoding", "chunked"),
+            ("upgrade", "websocket"),
+            ("proxy-authorization", "secret"),
+            ("proxy-connection", "close"),
+            ("trailer", "x-sum"),
+        ]);
+        remove_hop_by_hop(&mut map);
+        assert_eq!(names(&map), ["trailer", "x-three"]);
+    }
+
+    #[test]
+    fn the_verdict_is_read_and_never_passed_on() {
+        for (lines, expected) in [
+            (&["commit"][..], Some(Verdict::Commit)),
+            (&["Release "], Some(Verdict::Release)),
+            (&["hold"], Some(Verdict::Hold)),
+            (&["perhaps"], None),
+            (&[""], None),
+            (&["commit", "release"], None),
+            (&["commit", "commit"], None),
+            (&[], None),
+        ] {
+            let mut map = HeaderMap::new();
+            for line in lines {
+                map.append(VERDICT, HeaderValue::from_static(line));
+            }
+            assert_eq!(to_client(&mut map), expected, "{lines:?}");
+            assert!(map.is_empty());
+        }
+    }
+
+    fn sent(uri: &'static str, pairs: &[(&'static str, &'static str)]) -> HeaderMap {
+        let (mut parts, ()) = http::Request::new(()).into_parts();
+        parts.uri = Uri::from_static(uri);
+        parts.headers = headers(pairs);
+        let peer = Peer::for_tests(([127, 0, 0, 1], 4000).into());
+        let upstream = Uri::from_static("http://up:3000");
+        to_upstream(&mut parts, &upstream, Some(&peer), Some(Token::new(7)));
+        parts.headers
+    }
+
+    #[test]
+    fn forwarding_headers_are_appended_and_set() {
+        let map = sent(
+            "/",
+            &[
+                ("host", "shop.test"),
+                ("x-forwarded-for", "10.0.0.1"),
+                ("x-forwarded-for", "10.0.0.2, 10.0.0.3"),
+                ("x-forwarded-host", "evil.test"),
+                ("x-forwarded-proto", "https"),
+                ("expect", "100-continue"),
+            ],
+        );
+        assert_eq!(
+            map["x-forwarded-for"],
+            "10.0.0.1, 10.0.0.2, 10.0.0.3, 127.0.0.1"
+        );
+        assert_eq!(map["x-forwarded-host"], "shop.test");
+        assert_eq!(map["x-forwarded-proto"], "http");
+        assert_eq!(map["host"], "shop.test");
+        assert!(!map.contains_key("expect"));
+    }
+
+    #[test]
+    fn the_token_is_ours_and_never_the_clients() {
+        let map = sent(
+            "/",
+            &[
+                ("idempotency-lease-token", "1"),
+                ("idempotency-lease-token", "2"),
+            ],
+        );
+        let tokens: Vec<_> = map.get_all("idempotency-lease-token").iter().collect();
+        assert_eq!(tokens, ["7"]);
+    }
+
+    #[test]
+    fn connection_cannot_take_away_what_the_gateway_adds() {
+        let map = sent(
+            "/",
+            &[
+                ("host", "a.test"),
+                (
+                    "connection",
+                    "host, x-forwarded-for, idempotency-lease-token",
+                ),
+            ],
+        );
+        assert_eq!(map["host"], "a.test");
+        assert_eq!(map["x-forwarded-for"], "127.0.0.1");
+        assert_eq!(map["idempotency-lease-token"], "7");
+    }
+
+    #[test]
+    fn the_targets_authority_wins_over_the_host_header() {
+        assert_eq!(
+            sent("http://target.test/", &[("host", "header.test")])["host"],
+            "target.test"
+        );
+        assert_eq!(sent("/", &[])["host"], "up:3000");
+    }
+}

@@ -1,0 +1,240 @@
+//! The innermost service: passes an admitted request to the upstream and says what came of it.
+//!
+//! Bodies stream both ways. It must never send one request twice: what may have reached the
+//! upstream ends as an unknown outcome, and only what certainly has not is released (rule 4.3).
+
+mod failure;
+mod headers;
+mod tunnel;
+mod upload;
+
+use std::convert::Infallible;
+use std::future::{Future, poll_fn};
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::uri::PathAndQuery;
+use http::{Request, Response, Uri, Version};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector, capture_connection};
+use hyper_util::client::legacy::{Client, Error as ClientError};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use leasehold_http::{HeldLease, ResponseBody};
+use tokio::time::timeout;
+use tower_service::Service;
+
+use crate::server::Peer;
+use failure::Failure;
+use tunnel::Upgrade;
+use upload::{BoxError, Progress, Upload};
+
+/// How long an unused upstream connection is kept. Below the five seconds after which common
+/// servers (Node's, for one) close theirs, so that a request rarely meets a closing one.
+const POOL_IDLE: Duration = Duration::from_secs(4);
+
+/// What the proxy answers: the upstream's body, or a problem of its own.
+pub(crate) type Answer = Response<ResponseBody<Incoming>>;
+
+/// How long the parts of an exchange may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// For connecting, and from the last request byte to the response head.
+    pub(crate) upstream: Duration,
+    /// For the request body to arrive.
+    pub(crate) body_read: Duration,
+}
+
+/// A reverse proxy to one upstream over HTTP/1.1. A clone shares its connections.
+#[derive(Debug)]
+pub(crate) struct Proxy<B> {
+    shared: Arc<Shared<B>>,
+}
+
+#[derive(Debug)]
+struct Shared<B> {
+    client: Client<HttpConnector, Upload<B>>,
+    upstream: Uri,
+    limits: Limits,
+}
+
+impl<B> Clone for Proxy<B> {
+    fn clone(&self) -> Self {
+        Self {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+}
+
+impl<B> Proxy<B>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    /// A proxy to `upstream`, which is `http://host[:port]`.
+    pub(crate) fn new(upstream: Uri, limits: Limits) -> Self {
+        let mut connector = HttpConnector::new();
+        connector.set_nodelay(true);
+        connector.set_connect_timeout(Some(limits.upstream));
+        let client = Client::builder(TokioExecutor::new())
+            .pool_idle_timeout(POOL_IDLE)
+            .pool_timer(TokioTimer::new())
+            .set_host(false)
+            // Repeats only requests that the dead connection had not begun to write.
+            .retry_canceled_requests(true)
+            .build(connector);
+        Self {
+            shared: Arc::new(Shared {
+                client,
+                upstream,
+                limits,
+            }),
+        }
+    }
+}
+
+impl<B> Service<Request<B>> for Proxy<B>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    type Response = Answer;
+    type Error = Infallible;
+    type Future = Pin<Box<dyn Future<Output = Result<Answer, Infallible>> + Send>>;
+
+    fn poll_ready(&mut self, _: &mut Context<'_>) -> Poll<Result<(), Infallible>> {
+        Poll::Ready(Ok(()))
+    }
+
+    fn call(&mut self, request: Request<B>) -> Self::Future {
+        let shared = Arc::clone(&self.shared);
+        let method = request.method().clone();
+        Box::pin(async move {
+            let answer = shared.forward(request).await;
+            Ok(answer.unwrap_or_else(|failure| failure.answer(&method)))
+        })
+    }
+}
+
+impl<B> Shared<B>
+where
+    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B::Error: Into<BoxError>,
+{
+    async fn forward(&self, request: Request<B>) -> Result<Answer, Failure> {
+        let (mut parts, body) = request.into_parts();
+        let token = parts.extensions.get::<HeldLease>().map(HeldLease::token);
+        let peer = parts.extensions.remove::<Peer>();
+        let upgrade = if token.is_none() {
+            Upgrade::take(&mut parts)
+        } else {
+            None
+        };
+        headers::to_upstream(&mut parts, &self.upstream, peer.as_ref(), token);
+        // Only a tunnel keeps its place among the connections when its client's has ended.
+        let tunnel = upgrade.map(|upgrade| (upgrade, peer));
+        if let Some((upgrade, _)) = &tunnel {
+            upgrade.ask(&mut parts.headers);
+        }
+        let (body, progress) = Upload::new(body, parts.version);
+        let mut outgoing = Request::new(body);
+        *outgoing.method_mut() = parts.method;
+        *outgoing.uri_mut() = self.target(&parts.uri)?;
+        *outgoing.version_mut() = Version::HTTP_11;
+        *outgoing.headers_mut() = parts.headers;
+        let response = self.exchange(outgoing, progress).await?;
+        finish(response, tunnel)
+    }
+
+    /// The upstream's address with the request's own path and query, byte by byte.
+    fn target(&self, uri: &Uri) -> Result<Uri, Failure> {
+        let mut target = self.upstream.clone().into_parts();
+        let root = PathAndQuery::from_static("/");
+        target.path_and_query = Some(uri.path_and_query().cloned().unwrap_or(root));
+        Uri::from_parts(target).map_err(|_| Failure::BadRequest)
+    }
+
+    /// Sends the request and waits for the head of its response, within the limits.
+    async fn exchange(
+        &self,
+        mut request: Request<Upload<B>>,
+        mut progress: Progress,
+    ) -> Result<Response<Incoming>, Failure> {
+        let connection = capture_connection(&mut request);
+        let mut response = pin!(self.client.request(request));
+        let late = pin!(self.too_late(connection, progress.clone()));
+        let mut late = late;
+        let answered = poll_fn(|cx| {
+            if let Poll::Ready(result) = response.as_mut().poll(cx) {
+                return Poll::Ready(Ok(result));
+            }
+            late.as_mut().poll(cx).map(Err)
+        });
+        match answered.await {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(error)) => Err(of_error(&error, progress.is_broken())),
+            Err(failure) => Err(failure),
+        }
+    }
+
+    /// Ends when the exchange has taken too long, with whose fault it is.
+    async fn too_late(&self, mut connection: CaptureConnection, mut progress: Progress) -> Failure {
+        let connected = connection.wait_for_connection_metadata();
+        if timeout(self.limits.upstream, connected).await.is_err() {
+            return Failure::NotReached;
+        }
+        if timeout(self.limits.body_read, progress.finished())
+            .await
+            .is_err()
+        {
+            return if progress.waits_for_client() {
+                Failure::UploadTooSlow
+            } else {
+                Failure::TimedOut
+            };
+        }
+        tokio::time::sleep(self.limits.upstream).await;
+        Failure::TimedOut
+    }
+}
+
+/// Prepares the upstream's response for the client.
+fn finish(
+    mut response: Response<Incoming>,
+    tunnel: Option<(Upgrade, Option<Peer>)>,
+) -> Result<Answer, Failure> {
+    if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+        let Some((upgrade, peer)) = tunnel else {
+            tracing::warn!("the upstream switched protocols without being asked");
+            return Err(Failure::BrokeOff);
+        };
+        return Ok(upgrade.switch(response, peer).map(ResponseBody::inner));
+    }
+    if let Some(verdict) = headers::to_client(response.headers_mut()) {
+        response.extensions_mut().insert(verdict);
+    }
+    *response.version_mut() = Version::HTTP_11;
+    Ok(response.map(ResponseBody::inner))
+}
+
+/// What an error of the client's means for the request.
+fn of_error(error: &ClientError, upload_broke: bool) -> Failure {
+    let chain = failure::Chain(error);
+    if upload_broke {
+        tracing::debug!(error = %chain, "a client broke off its upload");
+        return Failure::UploadBroken;
+    }
+    let unsent = std::error::Error::source(error)
+        .and_then(|source| source.downcast_ref::<hyper::Error>())
+        // Only requests that were never begun are canceled, see `hyper::Error::is_canceled`.
+        .is_some_and(hyper::Error::is_canceled);
+    if error.is_connect() || unsent {
+        tracing::warn!(error = %chain, "the upstream was not reached");
+        return Failure::NotReached;
+    }
+    tracing::warn!(error = %chain, "the upstream broke off");
+    Failure::BrokeOff
+}

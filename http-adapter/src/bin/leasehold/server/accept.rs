@@ -1,0 +1,178 @@
+//! The loop that accepts connections, and the life of one.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::pin::pin;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::{Request, Response};
+use http_body::Body;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use leasehold_http::ResponseBody;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
+use tokio::task::JoinSet;
+use tower_service::Service;
+
+use super::{Front, Peer};
+
+/// Largest head of a request, in bytes: far above what proxies and browsers send (8 to 16 KiB),
+/// far below what would hurt with every connection at it.
+const HEAD_BYTES_MAX: u32 = 64 << 10;
+
+/// Most headers of a request; as many as hyper takes by default.
+const HEADERS_MAX: usize = 100;
+
+/// How often an idle HTTP/2 connection is asked whether it still lives.
+const PING_INTERVAL: Duration = Duration::from_secs(30);
+
+/// Pause after a failed accept (out of file descriptors, say), so that it is not tried in a spin.
+const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
+
+/// What clients may take.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Most connections, tunnels included; further ones wait to be accepted.
+    pub(crate) connections: usize,
+    /// For the first request to come, and on HTTP/1.1 for each head, idle time included.
+    pub(crate) header_read: Duration,
+}
+
+/// The connections that are open.
+#[derive(Debug, Default)]
+pub(crate) struct Connections {
+    tasks: JoinSet<()>,
+}
+
+impl Connections {
+    /// Accepts and serves until `stop` becomes true, then closes the listener. The connections
+    /// that are still busy stay in `self`; each ends with the response it is at.
+    pub(crate) async fn accept<S, R>(
+        &mut self,
+        listener: TcpListener,
+        front: Front<S>,
+        limits: Limits,
+        mut stop: watch::Receiver<bool>,
+    ) where
+        S: Service<Request<Incoming>, Response = Response<ResponseBody<ResponseBody<R>>>>,
+        S: Service<Request<Incoming>, Error = Infallible>,
+        S: Clone + Send + 'static,
+        <S as Service<Request<Incoming>>>::Future: Send,
+        R: Body<Data = Bytes> + Send + 'static,
+        R::Error: std::error::Error + Send + Sync,
+    {
+        let places = Arc::new(Semaphore::new(limits.connections));
+        let builder = Arc::new(builder(limits));
+        loop {
+            let accepted = tokio::select! {
+                biased;
+                _ = stop.wait_for(|stop| *stop) => return,
+                accepted = accept_one(&listener, &places) => accepted,
+                Some(_) = self.tasks.join_next() => continue,
+            };
+            let (stream, peer) = match accepted {
+                Ok(accepted) => accepted,
+                Err(error) => {
+                    tracing::warn!(%error, "a connection was not accepted");
+                    tokio::time::sleep(ACCEPT_PAUSE).await;
+                    continue;
+                }
+            };
+            let (builder, front, stop) = (Arc::clone(&builder), front.clone(), stop.clone());
+            self.tasks.spawn(async move {
+                serve(&builder, stream, peer, front, limits.header_read, stop).await;
+            });
+        }
+    }
+
+    /// Waits until every connection has ended.
+    pub(crate) async fn ended(&mut self) {
+        while self.tasks.join_next().await.is_some() {}
+    }
+}
+
+fn builder(limits: Limits) -> Builder<TokioExecutor> {
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(limits.header_read)
+        .max_headers(HEADERS_MAX)
+        .max_buf_size(HEAD_BYTES_MAX as usize)
+        .http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(PING_INTERVAL)
+        .max_header_list_size(HEAD_BYTES_MAX);
+    builder
+}
+
+/// Takes a place first, so that connections beyond the bound stay in the listener's queue.
+async fn accept_one(
+    listener: &TcpListener,
+    places: &Arc<Semaphore>,
+) -> std::io::Result<(TcpStream, Peer)> {
+    let place: OwnedSemaphorePermit = Arc::clone(places)
+        .acquire_owned()
+        .await
+        .map_err(std::io::Error::other)?;
+    let (stream, address): (TcpStream, SocketAddr) = listener.accept().await?;
+    stream.set_nodelay(true)?;
+    Ok((stream, Peer::new(address, place)))
+}
+
+async fn serve<S, R>(
+    builder: &Builder<TokioExecutor>,
+    stream: TcpStream,
+    peer: Peer,
+    front: Front<S>,
+    first_request: Duration,
+    mut stop: watch::Receiver<bool>,
+) where
+    S: Service<Request<Incoming>, Response = Response<ResponseBody<ResponseBody<R>>>>,
+    S: Service<Request<Incoming>, Error = Infallible>,
+    S: Clone + Send + 'static,
+    <S as Service<Request<Incoming>>>::Future: Send,
+    R: Body<Data = Bytes> + Send + 'static,
+    R::Error: std::error::Error + Send + Sync,
+{
+    let used = Arc::new(OnceLock::new());
+    let first = Arc::clone(&used);
+    let service = service_fn(move |mut request: Request<Incoming>| {
+        // Set already by an earlier request, or set now: both are as wanted.
+        let _again = first.set(());
+        request.extensions_mut().insert(peer.clone());
+        let front = front.clone();
+        async move { Ok::<_, Infallible>(front.answer(request).await) }
+    });
+    let mut connection =
+        pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+    let mut unused = pin!(tokio::time::sleep(first_request));
+    let (mut waiting, mut stopping) = (true, false);
+    loop {
+        tokio::select! {
+            biased;
+            result = connection.as_mut() => {
+                if let Err(error) = result {
+                    tracing::debug!(%error, "a connection broke off");
+                }
+                return;
+            }
+            _ = stop.wait_for(|stop| *stop), if !stopping => {
+                stopping = true;
+                connection.as_mut().graceful_shutdown();
+            }
+            () = unused.as_mut(), if waiting => {
+                waiting = false;
+                // The version of HTTP is read without a timer, and HTTP/2 has none for requests.
+                if used.get().is_none() {
+                    connection.as_mut().graceful_shutdown();
+                }
+            }
+        }
+    }
+}
