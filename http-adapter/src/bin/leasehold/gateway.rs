@@ -30,7 +30,7 @@ pub(crate) enum StartError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// An address cannot be listened on.
-    #[error("{key}: cannot listen on {address}: {source}")]
+    #[error("{key}: cannot listen on {address}: {source}; --{key} chooses another address")]
     Listen {
         /// The setting that the address is from.
         key: &'static str,

@@ -1,6 +1,6 @@
 //! What changes in a message's headers between the two sides; everything else stays as it is.
 
-use http::header::{CONNECTION, EXPECT, Entry, HOST, TE, TRANSFER_ENCODING, UPGRADE};
+use http::header::{CONNECTION, COOKIE, EXPECT, Entry, HOST, TE, TRANSFER_ENCODING, UPGRADE};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use leasehold::{Token, Verdict};
@@ -36,6 +36,7 @@ pub(super) fn to_upstream(
     remove_hop_by_hop(headers);
     // The gateway has answered it itself, with the first byte of the body that it asked for.
     headers.remove(EXPECT);
+    join_cookies(headers);
     headers.remove(LEASE_TOKEN);
     if let Some(token) = token {
         headers.insert(LEASE_TOKEN, HeaderValue::from(token.get()));
@@ -65,6 +66,21 @@ fn host(parts: &Parts, upstream: &Uri) -> Option<HeaderValue> {
     of(&parts.uri)
         .or_else(|| parts.headers.get(HOST).cloned())
         .or_else(|| of(upstream))
+}
+
+/// HTTP/2 lets clients send one cookie a line, HTTP/1.1 wants one line (RFC 9113, 8.2.3).
+fn join_cookies(headers: &mut HeaderMap) {
+    let lines: Vec<_> = headers
+        .get_all(COOKIE)
+        .iter()
+        .map(HeaderValue::as_bytes)
+        .collect();
+    if lines.len() > 1
+        && let Ok(mut joined) = HeaderValue::from_bytes(&lines.join(b"; ".as_slice()))
+    {
+        joined.set_sensitive(true);
+        headers.insert(COOKIE, joined);
+    }
 }
 
 fn append_forwarded_for(headers: &mut HeaderMap, address: &str) {
@@ -257,6 +273,18 @@ mod tests {
         assert_eq!(map["host"], "a.test");
         assert_eq!(map["x-forwarded-for"], "127.0.0.1");
         assert_eq!(map["idempotency-lease-token"], "7");
+    }
+
+    #[test]
+    fn cookies_are_joined_into_one_line() {
+        let map = sent(
+            "/",
+            &[("cookie", "a=1"), ("cookie", "b=2"), ("cookie", "c=3")],
+        );
+        assert_eq!(
+            map.get_all("cookie").iter().collect::<Vec<_>>(),
+            ["a=1; b=2; c=3"]
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! The loop that accepts connections, and the life of one.
 
 use std::convert::Infallible;
+use std::io;
 use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::{Arc, OnceLock};
@@ -77,6 +78,8 @@ impl Connections {
             };
             let (stream, peer) = match accepted {
                 Ok(accepted) => accepted,
+                // The client has gone again before its turn.
+                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
                 Err(error) => {
                     tracing::warn!(%error, "a connection was not accepted");
                     tokio::time::sleep(ACCEPT_PAUSE).await;
@@ -115,13 +118,16 @@ fn builder(limits: Limits) -> Builder<TokioExecutor> {
 async fn accept_one(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> std::io::Result<(TcpStream, Peer)> {
+) -> io::Result<(TcpStream, Peer)> {
     let place: OwnedSemaphorePermit = Arc::clone(places)
         .acquire_owned()
         .await
-        .map_err(std::io::Error::other)?;
+        .map_err(io::Error::other)?;
     let (stream, address): (TcpStream, SocketAddr) = listener.accept().await?;
-    stream.set_nodelay(true)?;
+    // Without it small answers wait for acknowledgements; nothing breaks.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "a connection stays without TCP_NODELAY");
+    }
     Ok((stream, Peer::new(address, place)))
 }
 
