@@ -164,118 +164,96 @@ fn refusals_name_the_variable_or_flag_of_the_value() {
     );
 }
 
+/// Lines of a configuration and how their refusal begins.
+const REFUSED: &str = r#"
+    listen = 7 => listen:
+    listen = "nowhere" => listen:
+    admin = true => admin:
+    no-such-top = 1 => no-such-top:
+    idempotency = 3 => idempotency:
+    route = 3 => route:
+    route = [3] => route[0]:
+    route = [{}] => route[0].path:
+    route = [{ path = "a" }] => route[0].path:
+    route = [{ path = 1 }] => route[0].path:
+    upstream = "https://a" => upstream:
+    upstream = "http://a/b" => upstream:
+    upstream = "http://u:p@a" => upstream: must have no user or password
+    upstream = "http://a:0" => upstream:
+    upstream = "http://a:99999" => upstream:
+    upstream = "a:80" => upstream:
+    upstream = "/a" => upstream:
+    upstream = "" => upstream:
+    upstream-timeout = "0s" => upstream-timeout:
+    max-running = 0 => max-running:
+    max-connections = -1 => max-connections:
+    max-connections = 9223372036854775807 => max-connections:
+    max-buffered-bytes = "lots" => max-buffered-bytes:
+    listen = => test.toml: line 1:
+"#;
+
+/// The same within `[idempotency]`.
+const REFUSED_IN_IDEMPOTENCY: &str = r#"
+    ttl = "0s" => ttl: must be greater than zero
+    ttl = "soon" => ttl:
+    ttl = "-1s" => ttl: must not be negative
+    ttl = 30 => ttl:
+    ttl = "3651d" => ttl: must be at most ten years
+    max-entries = 0 => max-entries:
+    max-entries = 2147483647 => max-entries:
+    no-such-key = 1 => no-such-key:
+    header-name = "bad name" => header-name:
+    header-name = "Content-Length" => header-name:
+    duplicate = "maybe" => duplicate:
+    required = "yes" => required:
+    max-key-length = 0 => max-key-length:
+    allowed-methods = [] => allowed-methods:
+    allowed-methods = ["post"] => allowed-methods:
+    allowed-methods = ["A B"] => allowed-methods:
+    allowed-methods = ["CONNECT"] => allowed-methods:
+    allowed-methods = [1] => allowed-methods[0]:
+    namespace = "a b" => namespace:
+    store = "memory:x" => store:
+    store = "etcd://a" => store:
+    store = 7 => store:
+    verdict.200 = "perhaps" => verdict.200:
+    verdict.2000 = "commit" => verdict.2000:
+    verdict.599-500 = "hold" => verdict.599-500:
+    verdict = 7 => verdict:
+"#;
+
+/// The same within a `[[route]]`.
+const REFUSED_IN_ROUTES: &str = r#"
+    ttl = "0s" => ttl: must be greater than zero
+    ttl = "-0s" => ttl: must not be negative
+    ttl = "-soon" => ttl: must not be negative
+    lease-ttl = "-1s" => lease-ttl: must not be negative
+    no-such-route-key = 1 => no-such-route-key:
+    max-entries = 1 => max-entries:
+"#;
+
 #[test]
 fn bad_values_are_refused_in_one_line_that_names_the_key() {
-    let idempotency = |line: &str| format!("[idempotency]\n{line}");
-    let route = |line: &str| format!("[[route]]\npath = \"/a\"\n{line}");
-    for (text, key) in [
-        ("listen = 7".to_owned(), "listen: "),
-        ("listen = \"nowhere\"".to_owned(), "listen: "),
-        ("admin = true".to_owned(), "admin: "),
-        ("no-such-top = 1".to_owned(), "no-such-top: "),
-        ("idempotency = 3".to_owned(), "idempotency: "),
-        ("route = 3".to_owned(), "route: "),
-        ("route = [3]".to_owned(), "route[0]: "),
-        ("upstream = \"https://a\"".to_owned(), "upstream: "),
-        ("upstream = \"http://a/b\"".to_owned(), "upstream: "),
-        ("upstream = \"http://u:p@a\"".to_owned(), "upstream: "),
-        ("upstream = \"a:80\"".to_owned(), "upstream: "),
-        ("upstream = \"/a\"".to_owned(), "upstream: "),
-        ("upstream-timeout = \"0s\"".to_owned(), "upstream-timeout: "),
-        ("max-running = 0".to_owned(), "max-running: "),
-        ("max-connections = -1".to_owned(), "max-connections: "),
-        (
-            "max-connections = 9223372036854775807".to_owned(),
-            "max-connections: ",
-        ),
-        (
-            "max-buffered-bytes = \"lots\"".to_owned(),
-            "max-buffered-bytes: ",
-        ),
-        (
-            idempotency("ttl = \"0s\""),
-            "idempotency.ttl: must be greater than zero",
-        ),
-        (idempotency("ttl = \"soon\""), "idempotency.ttl: "),
-        (idempotency("ttl = \"-1s\""), "idempotency.ttl: "),
-        (idempotency("ttl = 30"), "idempotency.ttl: "),
-        (
-            idempotency("ttl = \"3651d\""),
-            "idempotency.ttl: must be at most ten years",
-        ),
-        (idempotency("max-entries = 0"), "idempotency.max-entries: "),
-        (idempotency("no-such-key = 1"), "idempotency.no-such-key: "),
-        (
-            idempotency("header-name = \"bad name\""),
-            "idempotency.header-name: ",
-        ),
-        (
-            idempotency("header-name = \"Content-Length\""),
-            "idempotency.header-name: ",
-        ),
-        (
-            idempotency("duplicate = \"maybe\""),
-            "idempotency.duplicate: ",
-        ),
-        (idempotency("required = \"yes\""), "idempotency.required: "),
-        (
-            idempotency("max-key-length = 0"),
-            "idempotency.max-key-length: ",
-        ),
-        (
-            idempotency("allowed-methods = []"),
-            "idempotency.allowed-methods: ",
-        ),
-        (
-            idempotency("allowed-methods = [\"post\"]"),
-            "idempotency.allowed-methods: ",
-        ),
-        (
-            idempotency("allowed-methods = [1]"),
-            "idempotency.allowed-methods[0]: ",
-        ),
-        (
-            idempotency("namespace = \"a b\""),
-            "idempotency.namespace: ",
-        ),
-        (idempotency("store = \"memory:x\""), "idempotency.store: "),
-        (idempotency("store = \"etcd://a\""), "idempotency.store: "),
-        (
-            idempotency("verdict.200 = \"perhaps\""),
-            "idempotency.verdict.200: ",
-        ),
-        (
-            idempotency("verdict.2000 = \"commit\""),
-            "idempotency.verdict.2000: ",
-        ),
-        (
-            idempotency("verdict.599-500 = \"hold\""),
-            "idempotency.verdict.599-500: ",
-        ),
-        (
-            route("ttl = \"0s\""),
-            "route[0].ttl: must be greater than zero",
-        ),
-        (route("ttl = \"-0s\""), "route[0].ttl: must not be negative"),
-        (route("ttl = \"-soon\""), "route[0].ttl: "),
-        (route("lease-ttl = \"-1s\""), "route[0].lease-ttl: "),
-        (
-            route("no-such-route-key = 1"),
-            "route[0].no-such-route-key: ",
-        ),
-        (route("max-entries = 1"), "route[0].max-entries: "),
-        ("[[route]]".to_owned(), "route[0].path: "),
-        ("[[route]]\npath = \"a\"".to_owned(), "route[0].path: "),
-        ("listen = ".to_owned(), "test.toml: line 1: "),
-        ("\n\n[a\n".to_owned(), "test.toml: line 3: "),
+    for (before, name, table) in [
+        ("", "", REFUSED),
+        ("[idempotency]\n", "idempotency.", REFUSED_IN_IDEMPOTENCY),
+        ("[[route]]\npath = \"/a\"\n", "route[0].", REFUSED_IN_ROUTES),
     ] {
-        let refusal = refusal(&text, &[]);
-        assert!(
-            refusal.starts_with(key),
-            "{refusal:?} does not begin with {key:?}"
-        );
-        assert_eq!(refusal.lines().count(), 1, "{refusal:?}");
+        for row in table.lines().filter(|row| !row.is_empty()) {
+            let (line, start) = row.trim().split_once(" => ").expect("two columns");
+            let refusal = refusal(&format!("{before}{line}"), &[]);
+            assert!(
+                refusal.starts_with(&format!("{name}{start}")),
+                "{row}: {refusal}"
+            );
+            assert_eq!(refusal.lines().count(), 1, "{refusal:?}");
+        }
     }
+}
+
+#[test]
+fn the_line_of_a_syntax_error_is_named() {
+    assert!(refusal("\n\n[a\n", &[]).starts_with("test.toml: line 3: "));
 }
 
 #[test]

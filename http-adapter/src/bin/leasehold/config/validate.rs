@@ -79,7 +79,11 @@ pub(crate) fn upstream(text: &str) -> Result<Uri, &'static str> {
     if authority.as_str().contains('@') {
         return Err("must have no user or password");
     }
-    if authority.port().is_some() && authority.port_u16().is_none_or(|port| port == 0) {
+    let port = authority
+        .as_str()
+        .strip_prefix(authority.host())
+        .unwrap_or_default();
+    if !port.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
         return Err("must have a port from 1 to 65535");
     }
     if uri.path_and_query().map_or("/", PathAndQuery::as_str) != "/" {

@@ -1,0 +1,189 @@
+//! How it starts, what it logs, and how it ends.
+
+use http::Method;
+use tokio::net::TcpStream;
+
+use super::client::{Call, Raw};
+use super::process::Gateway;
+use super::upstream::{Script, Upstream, gate};
+use super::{new_key, soon};
+
+/// Waits until nobody listens at the gateway's address any more.
+async fn closed(gateway: &Gateway) {
+    soon("the end of the listener", async {
+        while TcpStream::connect(gateway.address).await.is_ok() {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
+async fn ready(gateway: &Gateway) -> u16 {
+    let admin = gateway.admin.expect("an admin address");
+    Call::new(Method::GET, "/readyz")
+        .send(admin)
+        .await
+        .status
+        .as_u16()
+}
+
+#[tokio::test]
+async fn sigterm_closes_the_listener_and_lets_running_handlers_finish() {
+    let upstream = Upstream::start().await;
+    let mut gateway = Gateway::start(upstream.address, "").await;
+    let open = gate();
+    upstream.script("slow", Script::status(201).gate(&open));
+    let idle = Raw::open(gateway.address).await;
+    let call = Call::post("/orders", &new_key()).case("slow");
+    let running = tokio::spawn(call.send(gateway.address));
+    upstream.wait_for_runs("slow", 1).await;
+    assert_eq!(ready(&gateway).await, 200);
+    gateway.terminate().await;
+    closed(&gateway).await;
+    assert_eq!(ready(&gateway).await, 503);
+    assert_eq!(idle.rest().await, "");
+    open.add_permits(1);
+    assert_eq!(running.await.expect("ran").status, 201);
+    assert_eq!(gateway.ended().await, Some(0));
+}
+
+#[tokio::test]
+async fn sigterm_waits_for_handlers_whose_client_has_gone() {
+    let upstream = Upstream::start().await;
+    let mut gateway = Gateway::start(upstream.address, "").await;
+    let open = gate();
+    upstream.script("gone", Script::status(201).gate(&open));
+    let call = Call::post("/orders", &new_key()).case("gone");
+    let running = tokio::spawn(call.send(gateway.address));
+    upstream.wait_for_runs("gone", 1).await;
+    running.abort();
+    gateway.terminate().await;
+    closed(&gateway).await;
+    assert_eq!(gateway.metric("leasehold_running").await, Some(1.0));
+    open.add_permits(1);
+    assert_eq!(gateway.ended().await, Some(0));
+    assert!(!gateway.log().contains("cutting"), "{}", gateway.log());
+}
+
+#[tokio::test]
+async fn the_grace_ends_and_what_is_left_is_cut() {
+    let upstream = Upstream::start().await;
+    let top = "shutdown-grace = \"300ms\"";
+    let mut gateway = Gateway::start_with(upstream.address, top, "", &[]).await;
+    upstream.script("stuck", Script::status(201).gate(&gate()));
+    let call = Call::post("/orders", &new_key()).case("stuck");
+    let running = tokio::spawn(call.send(gateway.address));
+    upstream.wait_for_runs("stuck", 1).await;
+    gateway.terminate().await;
+    assert_eq!(running.await.expect("answered").status, 504);
+    assert_eq!(gateway.ended().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_second_signal_ends_the_grace() {
+    let upstream = Upstream::start().await;
+    let mut gateway = Gateway::start(upstream.address, "").await;
+    upstream.script("stuck", Script::status(201).gate(&gate()));
+    let call = Call::post("/orders", &new_key()).case("stuck");
+    let running = tokio::spawn(call.send(gateway.address));
+    upstream.wait_for_runs("stuck", 1).await;
+    gateway.terminate().await;
+    closed(&gateway).await;
+    gateway.terminate().await;
+    assert_eq!(gateway.ended().await, Some(0));
+    assert_eq!(running.await.expect("answered").status, 504);
+}
+
+#[tokio::test]
+async fn connections_that_say_nothing_are_closed() {
+    let upstream = Upstream::start().await;
+    let top = "header-read-timeout = \"200ms\"";
+    let gateway = Gateway::start_with(upstream.address, top, "", &[]).await;
+    // Nothing; half of HTTP/2's first words; half a head; an idle connection after a response.
+    for words in ["", "PRI * HT", "POST / HTTP/1.1\r\nHost: a\r\n"] {
+        let mut raw = Raw::open(gateway.address).await;
+        raw.send(words).await;
+        assert!(!raw.rest().await.contains(" 200 "), "{words:?}");
+    }
+    let mut raw = Raw::open(gateway.address).await;
+    raw.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    assert!(raw.rest().await.starts_with("HTTP/1.1 201 "));
+}
+
+#[tokio::test]
+async fn the_raw_key_is_nowhere_in_the_log() {
+    let upstream = Upstream::start().await;
+    let environment = [("RUST_LOG", "trace")];
+    let mut gateway = Gateway::start_with(upstream.address, "", "", &environment).await;
+    let secret = format!("secret-{}", new_key());
+    upstream.script("fails", Script::status(500));
+    let quoted = format!("\"{secret}\"");
+    let (open, blank, long) = (&quoted[1..], format!("{secret} x"), secret.repeat(20));
+    for key in [
+        &secret,
+        &secret,
+        &quoted,
+        open,
+        &quoted[..quoted.len() - 1],
+        &blank,
+        &long,
+    ] {
+        let answer = Call::post("/orders", key).send(gateway.address).await;
+        assert!(!format!("{answer:?}").contains(&secret));
+    }
+    let failing = format!("{secret}-f");
+    assert_eq!(
+        Call::post("/", &failing)
+            .case("fails")
+            .send(gateway.address)
+            .await
+            .status,
+        500
+    );
+    assert_eq!(
+        Call::post("/", &failing)
+            .send_h2(gateway.address)
+            .await
+            .status,
+        201
+    );
+    assert!(!gateway.metrics().await.contains(&secret));
+    gateway.terminate().await;
+    assert_eq!(gateway.ended().await, Some(0));
+    let log = gateway.log();
+    assert!(
+        log.contains("TRACE") || log.contains("DEBUG"),
+        "nothing was traced: {log}"
+    );
+    assert!(!log.contains(&secret), "{log}");
+}
+
+#[tokio::test]
+async fn it_warns_once_that_memory_is_neither_shared_nor_kept() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    assert_eq!(
+        gateway.log().matches("memory:").count(),
+        1,
+        "{}",
+        gateway.log()
+    );
+}
+
+#[tokio::test]
+async fn the_admin_address_knows_three_paths() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    let admin = gateway.admin.expect("an admin address");
+    let status = |method: Method, path: &str| {
+        let call = Call::new(method, path);
+        async move { call.send(admin).await.status.as_u16() }
+    };
+    assert_eq!(status(Method::GET, "/healthz").await, 200);
+    assert_eq!(status(Method::GET, "/").await, 404);
+    assert_eq!(status(Method::POST, "/metrics").await, 405);
+    let page = Call::new(Method::GET, "/metrics").send(admin).await;
+    let kind = page.header("content-type").expect("a type");
+    assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
+    assert!(page.body.ends_with(b"# EOF\n"));
+}

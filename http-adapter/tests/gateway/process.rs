@@ -1,0 +1,179 @@
+//! The binary as a process, with its configuration in a file.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::process::{Output, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::process::{Child, ChildStdout, Command};
+
+use super::client::Call;
+use super::soon;
+
+/// A file of this test run's own.
+fn file(kind: &str) -> PathBuf {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    let number = COUNT.fetch_add(1, Ordering::Relaxed);
+    let name = format!("gateway-{}-{number}.{kind}", std::process::id());
+    PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
+}
+
+/// The binary with none of the environment's settings.
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
+    command
+        .args(arguments)
+        .stdin(Stdio::null())
+        .kill_on_drop(true);
+    for (name, _) in std::env::vars_os() {
+        if name.to_string_lossy().starts_with("LEASEHOLD_") || name == "RUST_LOG" {
+            command.env_remove(name);
+        }
+    }
+    command
+}
+
+/// Runs the binary to its end.
+pub(super) async fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
+    let mut command = command(arguments);
+    command.envs(environment.iter().copied());
+    soon("the end of the process", command.output())
+        .await
+        .expect("started")
+}
+
+/// Runs a subcommand with a configuration of this text to its end.
+pub(super) async fn run_with(subcommand: &str, text: &str) -> Output {
+    let path = file("toml");
+    std::fs::write(&path, text).expect("written");
+    let output = run(&[subcommand, "--config", &path.to_string_lossy()], &[]).await;
+    std::fs::remove_file(&path).expect("removed");
+    output
+}
+
+/// A running gateway. It is killed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Gateway {
+    pub(super) address: SocketAddr,
+    pub(super) admin: Option<SocketAddr>,
+    child: Child,
+    lines: Lines<BufReader<ChildStdout>>,
+    files: [PathBuf; 2],
+}
+
+impl Gateway {
+    /// Starts one in front of `upstream`; `settings` are the lines of `[idempotency]` and what
+    /// follows it.
+    pub(super) async fn start(upstream: SocketAddr, settings: &str) -> Self {
+        Self::start_with(upstream, "", settings, &[]).await
+    }
+
+    /// The same with lines outside of any table and variables of the environment.
+    pub(super) async fn start_with(
+        upstream: SocketAddr,
+        top: &str,
+        settings: &str,
+        environment: &[(&str, &str)],
+    ) -> Self {
+        let text = format!(
+            "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\nupstream = \"http://{upstream}\"\n\
+             {top}\n[idempotency]\n{settings}\n"
+        );
+        let config = file("toml");
+        std::fs::write(&config, text).expect("written");
+        let arguments = ["serve", "--config", &config.to_string_lossy()];
+        let mut gateway = Self::spawn(&arguments, config.clone(), environment).await;
+        gateway.admin = Some(gateway.announced("admin on http://").await);
+        gateway
+    }
+
+    /// Starts the binary with these arguments and waits until it listens.
+    pub(super) async fn start_plain(arguments: &[&str]) -> Self {
+        Self::spawn(arguments, file("toml"), &[]).await
+    }
+
+    async fn spawn(arguments: &[&str], config: PathBuf, environment: &[(&str, &str)]) -> Self {
+        let log = file("log");
+        let mut command = command(arguments);
+        command
+            .envs(environment.iter().copied())
+            .stdout(Stdio::piped());
+        command.stderr(std::fs::File::create(&log).expect("created"));
+        let mut child = command.spawn().expect("started");
+        let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
+        let address = ([0, 0, 0, 0], 0).into();
+        let mut gateway = Self {
+            address,
+            admin: None,
+            child,
+            lines,
+            files: [config, log],
+        };
+        gateway.address = gateway.announced("listening on http://").await;
+        gateway
+    }
+
+    async fn announced(&mut self, what: &str) -> SocketAddr {
+        let line = self.line().await;
+        let address = line
+            .strip_prefix(what)
+            .unwrap_or_else(|| panic!("{line:?} for {what:?}"));
+        address.parse().expect("an address")
+    }
+
+    /// The next line on standard output.
+    pub(super) async fn line(&mut self) -> String {
+        let line = soon("a line", self.lines.next_line()).await.expect("read");
+        line.unwrap_or_else(|| panic!("the gateway ended: {}", self.log()))
+    }
+
+    /// What it has logged so far.
+    pub(super) fn log(&self) -> String {
+        String::from_utf8_lossy(&std::fs::read(&self.files[1]).expect("a log")).into_owned()
+    }
+
+    /// Sends SIGTERM.
+    pub(super) async fn terminate(&self) {
+        let id = self.child.id().expect("running").to_string();
+        let killed = Command::new("kill")
+            .args(["-TERM", &id])
+            .status()
+            .await
+            .expect("kill runs");
+        assert!(killed.success());
+    }
+
+    /// Waits for its end and gives the exit code.
+    pub(super) async fn ended(&mut self) -> Option<i32> {
+        soon("the end of the gateway", self.child.wait())
+            .await
+            .expect("waited")
+            .code()
+    }
+
+    /// The metrics page.
+    pub(super) async fn metrics(&self) -> String {
+        let admin = self.admin.expect("an admin address");
+        let answer = Call::new(http::Method::GET, "/metrics").send(admin).await;
+        String::from_utf8(answer.body.to_vec()).expect("text")
+    }
+
+    /// The value of one series as it is written on the page, `None` if it is absent.
+    pub(super) async fn metric(&self, series: &str) -> Option<f64> {
+        let page = self.metrics().await;
+        let value = page
+            .lines()
+            .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        value.map(|value| value.parse().expect("a number"))
+    }
+}
+
+impl Drop for Gateway {
+    fn drop(&mut self) {
+        for path in &self.files {
+            // A gateway without a configuration has no such file.
+            let _absent = std::fs::remove_file(path);
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! What happens to the key when the upstream does not answer, or the client does not finish:
+//! only what certainly never ran is released.
+
+use tokio::net::TcpListener;
+use tokio::task::JoinHandle;
+
+use super::client::{Answer, Call, Raw};
+use super::new_key;
+use super::process::Gateway;
+use super::upstream::{Script, Upstream, gate};
+
+/// A small answer that keeps its connection.
+const CREATED: &str = "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
+
+/// A gateway in front of a listener whose connections the case serves itself.
+async fn start(top: &str, settings: &str) -> (TcpListener, Gateway) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    (
+        listener,
+        Gateway::start_with(address, top, settings, &[]).await,
+    )
+}
+
+fn post(gateway: &Gateway, key: &str) -> JoinHandle<Answer> {
+    tokio::spawn(Call::post("/orders", key).send(gateway.address))
+}
+
+async fn kind(call: JoinHandle<Answer>) -> (u16, String) {
+    let answer = call.await.expect("answered");
+    (answer.status.as_u16(), answer.kind())
+}
+
+fn of(status: u16, kind: &str) -> (u16, String) {
+    (status, kind.to_owned())
+}
+
+#[tokio::test]
+async fn an_upstream_that_breaks_off_is_502_and_holds_the_key() {
+    let (listener, gateway) = start("", "").await;
+    let key = new_key();
+    let call = post(&gateway, &key);
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n{}").await;
+    drop(upstream);
+    assert_eq!(kind(call).await, of(502, "bad-gateway"));
+    assert_eq!(kind(post(&gateway, &key)).await, of(409, "in-flight"));
+}
+
+#[tokio::test]
+async fn an_unknown_outcome_may_be_released_by_configuration() {
+    let (listener, gateway) = start("", "on-unknown-outcome = \"release\"").await;
+    let key = new_key();
+    for _ in 0..2 {
+        let call = post(&gateway, &key);
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("\r\n\r\n{}").await;
+        drop(upstream);
+        assert_eq!(kind(call).await, of(502, "bad-gateway"));
+    }
+}
+
+#[tokio::test]
+async fn a_held_key_is_free_after_its_time() {
+    let (listener, gateway) = start("", "hold-ttl = \"300ms\"").await;
+    let key = new_key();
+    let call = post(&gateway, &key);
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n{}").await;
+    drop(upstream);
+    assert_eq!(kind(call).await, of(502, "bad-gateway"));
+    let again = tokio::spawn(async move {
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("\r\n\r\n{}").await;
+        upstream.send(CREATED).await;
+    });
+    while kind(post(&gateway, &key)).await != of(201, "") {
+        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+    }
+    again.await.expect("asked again");
+}
+
+#[tokio::test]
+async fn an_upstream_without_an_answer_in_time_is_504_and_holds_the_key() {
+    for (settings, again) in [
+        ("", (409, "in-flight")),
+        ("on-unknown-outcome = \"release\"", (504, "gateway-timeout")),
+    ] {
+        let upstream = Upstream::start().await;
+        let top = "upstream-timeout = \"300ms\"";
+        let gateway = Gateway::start_with(upstream.address, top, settings, &[]).await;
+        upstream.script("stuck", Script::status(201).gate(&gate()));
+        let call = Call::post("/orders", &new_key()).case("stuck");
+        let first = call.clone().send(gateway.address).await;
+        assert_eq!(
+            (first.status.as_u16(), first.kind().as_str()),
+            (504, "gateway-timeout")
+        );
+        let second = call.send(gateway.address).await;
+        assert_eq!((second.status.as_u16(), second.kind().as_str()), again);
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_a_kept_connection_swallowed_is_never_sent_again() {
+    let (listener, gateway) = start("", "").await;
+    let first = post(&gateway, &new_key());
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n{}").await;
+    upstream.send(CREATED).await;
+    assert_eq!(kind(first).await, of(201, ""));
+    let key = new_key();
+    let second = post(&gateway, &key);
+    // The same connection carries the second request, and ends when it has all of it.
+    upstream.until("\r\n\r\n{}").await;
+    drop(upstream);
+    assert_eq!(kind(second).await, of(502, "bad-gateway"));
+    assert_eq!(kind(post(&gateway, &key)).await, of(409, "in-flight"));
+}
+
+#[tokio::test]
+async fn a_kept_connection_that_was_closed_is_replaced() {
+    let (listener, gateway) = start("", "").await;
+    for _ in 0..3 {
+        let call = post(&gateway, &new_key());
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("\r\n\r\n{}").await;
+        upstream.send(CREATED).await;
+        assert_eq!(kind(call).await, of(201, ""));
+        upstream.close().await;
+    }
+}
+
+#[tokio::test]
+async fn an_upload_that_its_client_broke_off_frees_the_key() {
+    for framing in [
+        "Content-Length: 10\r\n\r\n12345",
+        "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
+    ] {
+        let (listener, gateway) = start("", "").await;
+        let key = new_key();
+        let mut client = Raw::open(gateway.address).await;
+        let head = format!("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n");
+        client.send(&format!("{head}{framing}")).await;
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("12345").await;
+        assert_eq!(kind(post(&gateway, &key)).await, of(409, "in-flight"));
+        drop(client);
+        // What follows never looks like the end of a whole body.
+        assert!(
+            ["", "\r\n"].contains(&upstream.rest().await.as_str()),
+            "{framing:?}"
+        );
+        let served = tokio::spawn(async move {
+            let mut upstream = Raw::accept(&listener).await;
+            upstream.until("\r\n\r\n{}").await;
+            upstream.send(CREATED).await;
+        });
+        while kind(post(&gateway, &key)).await != of(201, "") {}
+        served.await.expect("served");
+    }
+}
+
+#[tokio::test]
+async fn an_upload_that_takes_too_long_is_408_and_frees_the_key() {
+    let (listener, gateway) = start("body-read-timeout = \"300ms\"", "").await;
+    let key = new_key();
+    let mut client = Raw::open(gateway.address).await;
+    let head = format!("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n");
+    client
+        .send(&format!("{head}Content-Length: 10\r\n\r\n12345"))
+        .await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("12345").await;
+    assert!(client.rest().await.starts_with("HTTP/1.1 408 "));
+    assert_eq!(upstream.rest().await, "");
+    let again = post(&gateway, &key);
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n{}").await;
+    upstream.send(CREATED).await;
+    assert_eq!(kind(again).await, of(201, ""));
+}
+
+#[tokio::test]
+async fn an_answer_before_the_uploads_end_reaches_the_client() {
+    let (listener, gateway) = start("", "").await;
+    let mut client = Raw::open(gateway.address).await;
+    let head = format!(
+        "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {}\r\n",
+        new_key()
+    );
+    client
+        .send(&format!("{head}Content-Length: 1000000\r\n\r\n12345"))
+        .await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("12345").await;
+    upstream
+        .send("HTTP/1.1 413 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+        .await;
+    assert!(client.until("\r\n\r\n").await.starts_with("HTTP/1.1 413 "));
+}
+
+#[tokio::test]
+async fn the_upstreams_own_verdict_wins_and_is_not_passed_on() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    for (status, verdict, again) in [
+        (200, "release", (200, "")),
+        (200, "hold", (409, "in-flight")),
+        (500, "commit", (409, "duplicate")),
+        (500, "perhaps", (500, "")),
+    ] {
+        let case = format!("{status}-{verdict}");
+        let script = Script::status(status).header("idempotency-verdict", verdict);
+        upstream.script(&case, script);
+        let call = Call::post("/orders", &new_key()).case(&case);
+        let first = call.clone().send(gateway.address).await;
+        assert_eq!(
+            (first.status.as_u16(), first.header("idempotency-verdict")),
+            (status, None)
+        );
+        let second = call.send(gateway.address).await;
+        assert_eq!(
+            (second.status.as_u16(), second.kind().as_str()),
+            again,
+            "{case}"
+        );
+    }
+}
