@@ -7,7 +7,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 
-use super::client::Call;
+use super::client::{Call, Raw};
 use super::process::Gateway;
 use super::upstream::{Script, Upstream, gate};
 use super::{new_key, soon};
@@ -301,4 +301,49 @@ async fn metrics_count_what_happened() {
         gateway.metric("leasehold_lease_lost_total").await,
         Some(0.0)
     );
+}
+
+#[tokio::test]
+async fn more_than_may_run_are_refused_before_the_store_is_asked() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start_with(upstream.address, "max-running = 1", "", &[]).await;
+    let open = gate();
+    upstream.script("slow", Script::status(201).gate(&open));
+    let first = Call::post("/orders", &new_key())
+        .case("slow")
+        .send(gateway.address);
+    let first = tokio::spawn(first);
+    upstream.wait_for_runs("slow", 1).await;
+    let second = Call::post("/orders", &new_key());
+    assert_eq!(
+        second.clone().send(gateway.address).await.kind(),
+        "overloaded"
+    );
+    assert_eq!(gateway.metric("leasehold_entries").await, Some(1.0));
+    open.add_permits(1);
+    assert_eq!(first.await.expect("ran").status, 201);
+    let admitted = async { while second.clone().send(gateway.address).await.status != 201 {} };
+    soon("a free place", admitted).await;
+}
+
+#[tokio::test]
+async fn connections_beyond_the_bound_wait_for_a_place() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start_with(upstream.address, "max-connections = 1", "", &[]).await;
+    let get = |path: &str| format!("GET {path} HTTP/1.1\r\nHost: a\r\n\r\n");
+    let mut first = Raw::open(gateway.address).await;
+    first.send(&get("/1")).await;
+    first.until("\r\n\r\n").await;
+    let mut second = Raw::open(gateway.address).await;
+    second.send(&get("/3")).await;
+    first.send(&get("/2")).await;
+    first.until("\r\n\r\n").await;
+    first.close().await;
+    second.until("\r\n\r\n").await;
+    let paths: Vec<_> = upstream
+        .requests("")
+        .iter()
+        .map(|(parts, _)| parts.uri.to_string())
+        .collect();
+    assert_eq!(paths, ["/1", "/2", "/3"]);
 }

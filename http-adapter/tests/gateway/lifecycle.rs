@@ -66,6 +66,22 @@ async fn sigterm_waits_for_handlers_whose_client_has_gone() {
 }
 
 #[tokio::test]
+async fn sigterm_lets_streams_of_http2_finish() {
+    let upstream = Upstream::start().await;
+    let mut gateway = Gateway::start(upstream.address, "").await;
+    let open = gate();
+    upstream.script("slow", Script::status(201).gate(&open));
+    let call = Call::post("/orders", &new_key()).case("slow");
+    let running = tokio::spawn(call.send_h2(gateway.address));
+    upstream.wait_for_runs("slow", 1).await;
+    gateway.terminate().await;
+    closed(&gateway).await;
+    open.add_permits(1);
+    assert_eq!(running.await.expect("ran").status, 201);
+    assert_eq!(gateway.ended().await, Some(0));
+}
+
+#[tokio::test]
 async fn the_grace_ends_and_what_is_left_is_cut() {
     let upstream = Upstream::start().await;
     let top = "shutdown-grace = \"300ms\"";

@@ -12,6 +12,7 @@ mod protocol;
 mod unknown;
 
 use std::future::Future;
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// Longest that anything may take before a case fails.
@@ -25,9 +26,15 @@ async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
     }
 }
 
+/// A number that no other case has.
+fn next_number() -> usize {
+    static COUNT: Mutex<usize> = Mutex::new(0);
+    let mut count = COUNT.lock().expect("unpoisoned");
+    *count += 1;
+    *count
+}
+
 /// A key that no other case uses.
 fn new_key() -> String {
-    use std::sync::atomic::{AtomicUsize, Ordering};
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    format!("key-{}", COUNT.fetch_add(1, Ordering::Relaxed))
+    format!("key-{}", next_number())
 }

@@ -3,19 +3,16 @@
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use tokio::io::{AsyncBufReadExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::client::Call;
-use super::soon;
+use super::{next_number, soon};
 
 /// A file of this test run's own.
 fn file(kind: &str) -> PathBuf {
-    static COUNT: AtomicUsize = AtomicUsize::new(0);
-    let number = COUNT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("gateway-{}-{number}.{kind}", std::process::id());
+    let name = format!("gateway-{}-{}.{kind}", std::process::id(), next_number());
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name)
 }
 

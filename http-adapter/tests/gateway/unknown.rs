@@ -5,9 +5,9 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 
 use super::client::{Answer, Call, Raw};
-use super::new_key;
 use super::process::Gateway;
 use super::upstream::{Script, Upstream, gate};
+use super::{new_key, soon};
 
 /// A small answer that keeps its connection.
 const CREATED: &str = "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
@@ -74,9 +74,12 @@ async fn a_held_key_is_free_after_its_time() {
         upstream.until("\r\n\r\n{}").await;
         upstream.send(CREATED).await;
     });
-    while kind(post(&gateway, &key)).await != of(201, "") {
-        tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    }
+    soon("the end of the hold", async {
+        while kind(post(&gateway, &key)).await != of(201, "") {
+            tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+        }
+    })
+    .await;
     again.await.expect("asked again");
 }
 
@@ -137,7 +140,7 @@ async fn an_upload_that_its_client_broke_off_frees_the_key() {
         "Content-Length: 10\r\n\r\n12345",
         "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
     ] {
-        let (listener, gateway) = start("", "").await;
+        let (listener, gateway) = start("", "hold-ttl = \"1h\"").await;
         let key = new_key();
         let mut client = Raw::open(gateway.address).await;
         let head = format!("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n");
@@ -156,7 +159,8 @@ async fn an_upload_that_its_client_broke_off_frees_the_key() {
             upstream.until("\r\n\r\n{}").await;
             upstream.send(CREATED).await;
         });
-        while kind(post(&gateway, &key)).await != of(201, "") {}
+        let freed = async { while kind(post(&gateway, &key)).await != of(201, "") {} };
+        soon("the release", freed).await;
         served.await.expect("served");
     }
 }

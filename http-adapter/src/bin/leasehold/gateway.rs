@@ -97,13 +97,13 @@ impl Gateway {
         Ok(self.listener.local_addr()?)
     }
 
-    /// Where operators connect, if anywhere.
-    pub(crate) fn admin_address(&self) -> Result<Option<SocketAddr>, StartError> {
-        Ok(self
-            .admin
-            .as_ref()
-            .map(TcpListener::local_addr)
-            .transpose()?)
+    /// The lines that say where it listens.
+    pub(crate) fn announcement(&self) -> Result<String, StartError> {
+        let mut lines = format!("listening on http://{}\n", self.address()?);
+        if let Some(admin) = &self.admin {
+            lines.push_str(&format!("admin on http://{}\n", admin.local_addr()?));
+        }
+        Ok(lines)
     }
 
     /// Serves until a signal ends it, and then until what runs has ended or the grace is over.

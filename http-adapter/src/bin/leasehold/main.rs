@@ -76,11 +76,7 @@ fn main() -> ExitCode {
 
 async fn serve(flags: &Flags) -> Result<(), StartError> {
     let gateway = Gateway::bind(&Config::load(flags, std::env::vars_os())?).await?;
-    let mut lines = format!("listening on http://{}\n", gateway.address()?);
-    if let Some(address) = gateway.admin_address()? {
-        lines.push_str(&format!("admin on http://{address}\n"));
-    }
-    print(&lines)?;
+    print(&gateway.announcement()?)?;
     gateway.serve().await;
     Ok(())
 }

@@ -24,6 +24,7 @@ pub(crate) async fn run(
         ..Flags::default()
     };
     let gateway = Gateway::bind(&Config::load(&flags, environment)?).await?;
+    print(&gateway.announcement()?)?;
     print(&introduction(gateway.address()?))?;
     let orders = tokio::spawn(Orders::default().serve(upstream));
     gateway.serve().await;
@@ -31,10 +32,9 @@ pub(crate) async fn run(
     Ok(())
 }
 
-/// What is printed: where it listens, and three lines for a shell, each with its answer.
-fn introduction(listening: SocketAddr) -> String {
-    let mut reachable = listening;
-    if listening.ip().is_unspecified() {
+/// Three lines for a shell, each with its answer.
+fn introduction(mut reachable: SocketAddr) -> String {
+    if reachable.ip().is_unspecified() {
         reachable.set_ip(IpAddr::V4(Ipv4Addr::LOCALHOST));
     }
     let curl = |key: &str, quantity: u32| {
@@ -45,8 +45,7 @@ fn introduction(listening: SocketAddr) -> String {
     };
     let [first, bad] = [curl("order-1", 2), curl("order-2", 0)];
     format!(
-        "listening on http://{listening}\n\
-         \n\
+        "\n\
          An orders service stands behind it. Try these; each answer is as printed below it.\n\
          \n\
          {first}\n\

@@ -60,8 +60,12 @@ pub(super) fn to_upstream(
 /// 3.2.2), else the header. HTTP/1.0 may have neither; the upstream then gets its own.
 fn host(parts: &Parts, upstream: &Uri) -> Option<HeaderValue> {
     let of = |uri: &Uri| {
-        uri.authority()
-            .and_then(|authority| HeaderValue::from_str(authority.as_str()).ok())
+        let authority = uri.authority()?.as_str();
+        // A user and a password are no part of a host.
+        let host = authority
+            .rsplit_once('@')
+            .map_or(authority, |(_, host)| host);
+        HeaderValue::from_str(host).ok()
     };
     of(&parts.uri)
         .or_else(|| parts.headers.get(HOST).cloned())
@@ -292,6 +296,10 @@ mod tests {
         assert_eq!(
             sent("http://target.test/", &[("host", "header.test")])["host"],
             "target.test"
+        );
+        assert_eq!(
+            sent("http://u:p@target.test:81/", &[])["host"],
+            "target.test:81"
         );
         assert_eq!(sent("/", &[])["host"], "up:3000");
     }

@@ -86,6 +86,8 @@ impl Connections {
                     continue;
                 }
             };
+            // Also here: as long as connections keep coming, nobody waits for an end.
+            while self.tasks.try_join_next().is_some() {}
             let (builder, front, stop) = (Arc::clone(&builder), front.clone(), stop.clone());
             self.tasks.spawn(async move {
                 serve(&builder, stream, peer, front, limits.header_read, stop).await;
