@@ -43,19 +43,12 @@ impl Hands {
     ) -> Option<(Verb<Grant>, Answer)> {
         let named = self.name(verb)?;
         let answer = match (verb, verb.lease().and_then(|place| self.held(*place))) {
-            (
-                Verb::Acquire {
-                    address,
-                    ttl,
-                    fingerprint,
-                },
-                _,
-            ) => self.acquire(store, *address, *ttl, *fingerprint),
+            (Verb::Acquire { address, ttl, fingerprint }, _) => {
+                self.acquire(store, *address, *ttl, *fingerprint)
+            }
             (Verb::Peek { address: number }, _) => peek(store, *number),
             (Verb::Forget { address: number }, _) => {
-                ready(store.forget(address(*number)), |was_live| {
-                    Answer::Forgotten { was_live }
-                })
+                ready(store.forget(address(*number)), |was_live| Answer::Forgotten { was_live })
             }
             (Verb::Sweep { budget }, _) => ready(store.sweep(*budget), Answer::Swept),
             (Verb::Close, _) => {
@@ -92,45 +85,19 @@ impl Hands {
     fn name(&mut self, verb: &Verb<usize>) -> Option<Verb<Grant>> {
         let grant = |hands: &mut Self, place: usize| {
             let held = hands.held(place)?;
-            Some(Grant {
-                address: held.address,
-                token: held.lease.token().get(),
-            })
+            Some(Grant { address: held.address, token: held.lease.token().get() })
         };
         Some(match verb.clone() {
-            Verb::Acquire {
-                address,
-                ttl,
-                fingerprint,
-            } => Verb::Acquire {
-                address,
-                ttl,
-                fingerprint,
-            },
-            Verb::Commit {
-                lease,
-                outcome,
-                ttl,
-            } => Verb::Commit {
-                lease: grant(self, lease)?,
-                outcome,
-                ttl,
-            },
-            Verb::Attach { lease, outcome } => Verb::Attach {
-                lease: grant(self, lease)?,
-                outcome,
-            },
-            Verb::Release { lease } => Verb::Release {
-                lease: grant(self, lease)?,
-            },
-            Verb::Renew { lease, ttl } => Verb::Renew {
-                lease: grant(self, lease)?,
-                ttl,
-            },
-            Verb::Abandon { lease, own } => Verb::Abandon {
-                lease: grant(self, lease)?,
-                own,
-            },
+            Verb::Acquire { address, ttl, fingerprint } => {
+                Verb::Acquire { address, ttl, fingerprint }
+            }
+            Verb::Commit { lease, outcome, ttl } => {
+                Verb::Commit { lease: grant(self, lease)?, outcome, ttl }
+            }
+            Verb::Attach { lease, outcome } => Verb::Attach { lease: grant(self, lease)?, outcome },
+            Verb::Release { lease } => Verb::Release { lease: grant(self, lease)? },
+            Verb::Renew { lease, ttl } => Verb::Renew { lease: grant(self, lease)?, ttl },
+            Verb::Abandon { lease, own } => Verb::Abandon { lease: grant(self, lease)?, own },
             Verb::Peek { address } => Verb::Peek { address },
             Verb::Forget { address } => Verb::Forget { address },
             Verb::Sweep { budget } => Verb::Sweep { budget },
@@ -152,15 +119,9 @@ impl Hands {
         match store.acquire(address(number), terms).now_or_never() {
             None => unready(),
             Some(Ok(Admission::Granted(lease))) => {
-                let answer = Answer::Granted {
-                    token: lease.token().get(),
-                    deadline: lease.deadline(),
-                };
-                self.0.push(Held {
-                    address: number,
-                    attempt: terms.attempt,
-                    lease,
-                });
+                let answer =
+                    Answer::Granted { token: lease.token().get(), deadline: lease.deadline() };
+                self.0.push(Held { address: number, attempt: terms.attempt, lease });
                 answer
             }
             Some(Ok(Admission::InFlight { remaining })) => Answer::InFlight { remaining },
@@ -186,9 +147,7 @@ fn settle<S: LeaseStore>(store: &S, held: &mut Held, verb: &Verb<usize>) -> Answ
             match store.commit(lease, outcome, *ttl).now_or_never() {
                 None => unready(),
                 Some(Ok(())) => Answer::Done,
-                Some(Err(CommitError::Superseded)) => Answer::Superseded {
-                    deadline_kept: true,
-                },
+                Some(Err(CommitError::Superseded)) => Answer::Superseded { deadline_kept: true },
                 Some(Err(CommitError::Foreign)) => Answer::Foreign,
                 Some(Err(error)) => unexpected(&error),
             }
@@ -206,19 +165,13 @@ fn settle<S: LeaseStore>(store: &S, held: &mut Held, verb: &Verb<usize>) -> Answ
         Verb::Release { .. } => match store.release(lease).now_or_never() {
             None => unready(),
             Some(Ok(())) => Answer::Done,
-            Some(Err(ReleaseError::Superseded)) => Answer::Superseded {
-                deadline_kept: true,
-            },
+            Some(Err(ReleaseError::Superseded)) => Answer::Superseded { deadline_kept: true },
             Some(Err(ReleaseError::Foreign)) => Answer::Foreign,
             Some(Err(error)) => unexpected(&error),
         },
         Verb::Renew { ttl, .. } => renew(store, lease, *ttl),
         Verb::Abandon { own, .. } => {
-            let attempt = if *own {
-                held.attempt
-            } else {
-                Attempt::random()
-            };
+            let attempt = if *own { held.attempt } else { Attempt::random() };
             match store.abandon(address(held.address), attempt).now_or_never() {
                 None => unready(),
                 Some(Ok(())) => Answer::Done,
@@ -237,13 +190,10 @@ fn renew<S: LeaseStore>(store: &S, lease: &mut Lease, ttl: Ttl) -> Answer {
     let before: Instant = lease.deadline();
     match store.renew(lease, ttl).now_or_never() {
         None => unready(),
-        Some(Ok(deadline)) => Answer::Renewed {
-            deadline,
-            lease_says: lease.deadline(),
-        },
-        Some(Err(RenewError::Superseded)) => Answer::Superseded {
-            deadline_kept: lease.deadline() == before,
-        },
+        Some(Ok(deadline)) => Answer::Renewed { deadline, lease_says: lease.deadline() },
+        Some(Err(RenewError::Superseded)) => {
+            Answer::Superseded { deadline_kept: lease.deadline() == before }
+        }
         Some(Err(RenewError::Foreign)) => Answer::Foreign,
         Some(Err(error)) => unexpected(&error),
     }
@@ -253,13 +203,7 @@ fn peek<S: LeaseStore>(store: &S, number: usize) -> Answer {
     ready(store.peek(address(number)), |state| match state {
         RecordState::Free => Answer::Free,
         RecordState::InFlight { remaining } => Answer::InFlight { remaining },
-        RecordState::Completed {
-            remaining,
-            replayable,
-        } => Answer::Kept {
-            remaining,
-            replayable,
-        },
+        RecordState::Completed { remaining, replayable } => Answer::Kept { remaining, replayable },
     })
 }
 

@@ -42,10 +42,7 @@ pub struct Sight {
 
 impl Sight {
     fn lease(now: Duration, ttl: Duration, grace: Duration) -> Self {
-        Self {
-            end: Span::after(now, ttl),
-            hold: Span::after(now, ttl.saturating_add(grace)),
-        }
+        Self { end: Span::after(now, ttl), hold: Span::after(now, ttl.saturating_add(grace)) }
     }
 
     fn kept(now: Duration, ttl: Duration) -> Self {
@@ -156,16 +153,12 @@ impl Model {
         answer: &Answer,
     ) -> Result<(), Breach> {
         match verb {
-            Verb::Acquire {
-                address,
-                ttl,
-                fingerprint,
-            } => self.acquire(now, *address, ttl.get(), *fingerprint, answer),
-            Verb::Commit {
-                lease,
-                outcome,
-                ttl,
-            } => self.commit(now, *lease, outcome.as_ref(), ttl.get(), answer),
+            Verb::Acquire { address, ttl, fingerprint } => {
+                self.acquire(now, *address, ttl.get(), *fingerprint, answer)
+            }
+            Verb::Commit { lease, outcome, ttl } => {
+                self.commit(now, *lease, outcome.as_ref(), ttl.get(), answer)
+            }
             Verb::Attach { lease, outcome } => self.attach(now, *lease, outcome, answer),
             Verb::Release { lease } => self.release(now, *lease, answer),
             Verb::Renew { lease, ttl } => self.renew(now, *lease, ttl.get(), answer),
@@ -202,34 +195,19 @@ impl Model {
             Answer::Granted { token, deadline } => {
                 self.grant(now, address, *token)?;
                 let sight = Sight::lease(now, ttl, self.limits.late_grace);
-                let record = Record {
-                    token: *token,
-                    fingerprint,
-                    committed: None,
-                    sight,
-                };
+                let record = Record { token: *token, fingerprint, committed: None, sight };
                 self.records.insert(address, record);
                 let law = "a lease's deadline is its ttl from the call, a little later at most";
                 require(self.origin.agrees(*deadline, sight.end), law)
             }
             Answer::Mismatch => {
-                let record = self
-                    .records
-                    .get_mut(&address)
-                    .ok_or(Breach("nothing to match"))?;
-                require(
-                    record.differs(fingerprint),
-                    "equal or absent fingerprints match",
-                )?;
-                record
-                    .sight
-                    .saw_live(now, "an expired record has no fingerprint")
+                let record = self.records.get_mut(&address).ok_or(Breach("nothing to match"))?;
+                require(record.differs(fingerprint), "equal or absent fingerprints match")?;
+                record.sight.saw_live(now, "an expired record has no fingerprint")
             }
             Answer::InFlight { .. } | Answer::Completed { .. } => {
-                let differs = self
-                    .records
-                    .get(&address)
-                    .is_some_and(|record| record.differs(fingerprint));
+                let differs =
+                    self.records.get(&address).is_some_and(|record| record.differs(fingerprint));
                 require(!differs, "another fingerprint is a mismatch")?;
                 self.look(now, address, answer)
             }
@@ -252,10 +230,7 @@ impl Model {
 
     fn grant(&mut self, now: Duration, address: usize, token: u64) -> Result<(), Breach> {
         if let Some(record) = self.records.get_mut(&address) {
-            require(
-                record.sight.end.saw_over(now),
-                "a live key is granted to nobody else",
-            )?;
+            require(record.sight.end.saw_over(now), "a live key is granted to nobody else")?;
         }
         let others = self
             .records
@@ -263,15 +238,9 @@ impl Model {
             .filter(|(other, record)| **other != address && record.sight.hold.runs(now));
         let law = "nothing live is evicted, and the bound is never exceeded";
         require(others.count() < self.limits.bound, law)?;
-        require(
-            (1..1 << 63).contains(&token),
-            "tokens are from 1 to 2^63 - 1",
-        )?;
+        require((1..1 << 63).contains(&token), "tokens are from 1 to 2^63 - 1")?;
         let last = self.tokens.insert(address, token);
-        require(
-            last.is_none_or(|last| last < token),
-            "tokens rise per address",
-        )
+        require(last.is_none_or(|last| last < token), "tokens rise per address")
     }
 
     /// A peek, or an acquire that met a record.
@@ -289,10 +258,7 @@ impl Model {
             | Answer::Kept { remaining, .. } => *remaining,
             _ => return Err(NO_SUCH_ANSWER),
         };
-        require(
-            sight.end.leaves(now, remaining),
-            "the remaining time is that of the deadline",
-        )?;
+        require(sight.end.leaves(now, remaining), "the remaining time is that of the deadline")?;
         sight.saw_live(now, "an expired key is free")?;
         match (&mut record.committed, answer) {
             (None, Answer::InFlight { .. }) => Ok(()),
@@ -352,22 +318,14 @@ impl Model {
                     // Either it had an outcome, or it has ended.
                     return Ok(());
                 }
-                require(
-                    record.sight.end.saw_over(now),
-                    "an outcome can be attached once",
-                )
+                require(record.sight.end.saw_over(now), "an outcome can be attached once")
             }
             Answer::Done => {
-                require(
-                    room != Trace::Nothing,
-                    "no outcome above the bound on bytes",
-                )?;
+                require(room != Trace::Nothing, "no outcome above the bound on bytes")?;
                 let taken = matches!(record.committed, Some(Trace::Surely(_)));
                 require(!taken, "an outcome is attached once only")?;
                 record.committed = Some(Trace::Surely(outcome.clone()));
-                record
-                    .sight
-                    .saw_live(now, "nothing is attached to an expired entry")
+                record.sight.saw_live(now, "nothing is attached to an expired entry")
             }
             _ => Err(NO_SUCH_ANSWER),
         }
@@ -401,17 +359,8 @@ impl Model {
     ) -> Result<(), Breach> {
         let late_grace = self.limits.late_grace;
         match (self.own(lease), answer) {
-            (
-                Some(record),
-                Answer::Renewed {
-                    deadline,
-                    lease_says,
-                },
-            ) => {
-                require(
-                    record.committed.is_none(),
-                    "a committed lease is not renewed",
-                )?;
+            (Some(record), Answer::Renewed { deadline, lease_says }) => {
+                require(record.committed.is_none(), "a committed lease is not renewed")?;
                 let law = "no renewal once the late grace has ended";
                 require(record.sight.hold.saw_running(now), law)?;
                 record.sight = Sight::lease(now, ttl, late_grace);
@@ -439,18 +388,13 @@ impl Model {
         own: bool,
         answer: &Answer,
     ) -> Result<(), Breach> {
-        let record = self
-            .own(lease)
-            .filter(|record| own && record.committed.is_none());
+        let record = self.own(lease).filter(|record| own && record.committed.is_none());
         if let Some(record) = record {
             // A store that loses no replies may ignore it.
             record.sight.end.may_end(now);
             record.sight.hold.may_end(now);
         }
-        require(
-            *answer == Answer::Done,
-            "a store in memory can always abandon",
-        )
+        require(*answer == Answer::Done, "a store in memory can always abandon")
     }
 
     fn forget(&mut self, now: Duration, address: usize, answer: &Answer) -> Result<(), Breach> {
@@ -471,16 +415,11 @@ impl Model {
         let Some(record) = self.own(lease) else {
             return Ok(());
         };
-        require(
-            record.sight.hold.saw_over(now) && record.sight.end.saw_over(now),
-            law,
-        )
+        require(record.sight.hold.saw_over(now) && record.sight.end.saw_over(now), law)
     }
 
     fn own(&mut self, lease: Grant) -> Option<&mut Record> {
-        self.records
-            .get_mut(&lease.address)
-            .filter(|record| record.token == lease.token)
+        self.records.get_mut(&lease.address).filter(|record| record.token == lease.token)
     }
 
     /// What will be left of an outcome that is offered now.

@@ -77,11 +77,7 @@ impl Rig {
         }
         let (surely, _) = self.model.held(self.now);
         if after < surely {
-            return Err(self.report(
-                &verb,
-                &answer,
-                "usage counts every entry that holds a place",
-            ));
+            return Err(self.report(&verb, &answer, "usage counts every entry that holds a place"));
         }
         Ok(Some(answer))
     }
@@ -109,10 +105,7 @@ impl Rig {
 
     /// The number of entries, checked against the bound.
     fn entries(&self) -> Result<usize, String> {
-        let usage = self
-            .store
-            .usage()
-            .ok_or("a bounded store counts its entries")?;
+        let usage = self.store.usage().ok_or("a bounded store counts its entries")?;
         let bound = self.model.limits().bound;
         if usage.max_entries != bound || usage.entries > bound {
             return Err(format!("{usage:?} with a bound of {bound}"));

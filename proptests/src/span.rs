@@ -31,10 +31,7 @@ impl Span {
     #[must_use]
     pub fn after(now: Duration, ttl: Duration) -> Self {
         let exact = now.saturating_add(ttl);
-        Self {
-            earliest: exact.min(CLOCK_RANGE),
-            latest: exact.saturating_add(LATENESS),
-        }
+        Self { earliest: exact.min(CLOCK_RANGE), latest: exact.saturating_add(LATENESS) }
     }
 
     /// Whether it has surely not ended.
@@ -89,10 +86,7 @@ impl Origin {
     /// Takes note of a deadline that was given for `end`; false if it agrees with no origin.
     #[must_use]
     pub fn agrees(&mut self, deadline: Instant, end: Span) -> bool {
-        let (low, high) = (
-            deadline.checked_sub(end.latest),
-            deadline.checked_sub(end.earliest),
-        );
+        let (low, high) = (deadline.checked_sub(end.latest), deadline.checked_sub(end.earliest));
         self.earliest = self.earliest.max(low);
         self.latest = match (self.latest, high) {
             (Some(known), Some(new)) => Some(known.min(new)),

@@ -24,17 +24,9 @@ pub struct Grant {
 #[expect(missing_docs, reason = "the fields are those of the store's own verbs")]
 pub enum Verb<L> {
     /// Acquire; the fingerprint is made from the byte.
-    Acquire {
-        address: usize,
-        ttl: Ttl,
-        fingerprint: Option<u8>,
-    },
+    Acquire { address: usize, ttl: Ttl, fingerprint: Option<u8> },
     /// Commit, with an outcome or without.
-    Commit {
-        lease: L,
-        outcome: Option<Payload>,
-        ttl: Ttl,
-    },
+    Commit { lease: L, outcome: Option<Payload>, ttl: Ttl },
     /// Attach an outcome.
     Attach { lease: L, outcome: Payload },
     /// Release.
@@ -76,10 +68,7 @@ impl<L> Verb<L> {
 /// What came back. A verb that succeeds and gives nothing is `Done`; `Closed` and the like are the
 /// errors of the same names.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(
-    missing_docs,
-    reason = "the fields are those of the store's own answers"
-)]
+#[expect(missing_docs, reason = "the fields are those of the store's own answers")]
 pub enum Answer {
     Granted {
         token: u64,

@@ -47,18 +47,11 @@ fn ttl(duration: Duration) -> Ttl {
 }
 
 fn ready<T>(future: impl Future<Output = T>) -> T {
-    future
-        .now_or_never()
-        .expect("a store in memory answers at the first poll")
+    future.now_or_never().expect("a store in memory answers at the first poll")
 }
 
 fn rig(bound: usize, late_grace: Duration) -> Rig {
-    Rig::new(Limits {
-        bound,
-        late_grace,
-        outcome_bytes: 1 << 20,
-    })
-    .expect("the limits are legal")
+    Rig::new(Limits { bound, late_grace, outcome_bytes: 1 << 20 }).expect("the limits are legal")
 }
 
 fn within_bound(store: &impl LeaseStore, bound: usize) -> Result<(), String> {
@@ -70,11 +63,7 @@ fn within_bound(store: &impl LeaseStore, bound: usize) -> Result<(), String> {
 
 /// Says what must hold and what was seen instead.
 fn must(holds: bool, what: &str, seen: &dyn std::fmt::Debug) -> Result<(), String> {
-    if holds {
-        Ok(())
-    } else {
-        Err(format!("{what}: {seen:?}"))
-    }
+    if holds { Ok(()) } else { Err(format!("{what}: {seen:?}")) }
 }
 
 /// Who holds which key, kept by the holders themselves.
@@ -92,21 +81,13 @@ impl Register {
         let held = self.held.fetch_add(1, Ordering::SeqCst) + 1;
         must(held <= BOUND, "more holders than the bound", &held)?;
         let last = self.tokens[key].fetch_max(lease.token().get(), Ordering::SeqCst);
-        must(
-            last < lease.token().get(),
-            "tokens rise",
-            &(last, lease.token()),
-        )
+        must(last < lease.token().get(), "tokens rise", &(last, lease.token()))
     }
 
     fn leave(&self, key: usize, me: usize) -> Result<(), String> {
         self.held.fetch_sub(1, Ordering::SeqCst);
         let owner = self.owners[key].swap(0, Ordering::SeqCst);
-        must(
-            owner == me,
-            "somebody else was granted a key that is held",
-            &(me, owner),
-        )
+        must(owner == me, "somebody else was granted a key that is held", &(me, owner))
     }
 }
 
@@ -122,11 +103,7 @@ fn work(
         within_bound(store, BOUND)?;
         clock.advance(Duration::from_micros(500));
         let swept = ready(store.sweep(2));
-        must(
-            matches!(swept, Ok(0)),
-            "nothing is due within the day",
-            &swept,
-        )?;
+        must(matches!(swept, Ok(0)), "nothing is due within the day", &swept)?;
         match ready(store.acquire(address(*key), Terms::new(day))) {
             Ok(Admission::Granted(lease)) => {
                 register.enter(*key, me, &lease)?;
@@ -149,11 +126,7 @@ fn settle(
 ) -> Result<(), String> {
     let day = ttl(Duration::from_secs(24 * 60 * 60));
     let state = ready(store.peek(address(key)));
-    must(
-        matches!(state, Ok(RecordState::InFlight { .. })),
-        "a held key is in flight",
-        &state,
-    )?;
+    must(matches!(state, Ok(RecordState::InFlight { .. })), "a held key is in flight", &state)?;
     if matches!(deed, Deed::Release | Deed::RenewAndRelease) {
         if matches!(deed, Deed::RenewAndRelease) {
             let renewed = ready(store.renew(&mut lease, day));
@@ -174,21 +147,13 @@ fn settle(
     let again = ready(store.acquire(address(key), Terms::new(day)));
     let replayed = matches!(&again, Ok(Admission::Completed { outcome: Some(outcome), .. })
         if *outcome == payload());
-    must(
-        replayed,
-        "a committed key replays its holder's outcome",
-        &again,
-    )?;
+    must(replayed, "a committed key replays its holder's outcome", &again)?;
     let released = ready(store.release(&mut lease));
     let kept = matches!(released, Err(ReleaseError::Superseded));
     must(kept, "a committed key is not released", &released)?;
     register.leave(key, me)?;
     let forgotten = ready(store.forget(address(key)));
-    must(
-        matches!(forgotten, Ok(true)),
-        "a committed key was there",
-        &forgotten,
-    )
+    must(matches!(forgotten, Ok(true)), "a committed key was there", &forgotten)
 }
 
 /// An outcome that names its maker, long enough to be torn.
@@ -205,11 +170,7 @@ struct Time {
 
 impl Time {
     const fn new(clock: ManualClock) -> Self {
-        Self {
-            clock,
-            low: AtomicU64::new(0),
-            high: AtomicU64::new(0),
-        }
+        Self { clock, low: AtomicU64::new(0), high: AtomicU64::new(0) }
     }
 
     fn advance(&self, by: Duration) {
@@ -262,12 +223,7 @@ fn hoard(
             continue;
         };
         let token = lease.token().get();
-        let mut grant = Seen {
-            key,
-            token,
-            granted: time.high(),
-            lasts: begun + length.get(),
-        };
+        let mut grant = Seen { key, token, granted: time.high(), lasts: begun + length.get() };
         let begun = time.low();
         let kept = match millis % 3 {
             0 => ready(store.renew(&mut lease, length)).is_ok(),

@@ -10,21 +10,14 @@ use leasehold::{
 use proptest::prelude::*;
 use proptests::{Answer, Limits, Rig, Verb, address, cases};
 
-const LIMITS: Limits = Limits {
-    bound: 4,
-    late_grace: Duration::from_secs(30),
-    outcome_bytes: 1 << 20,
-};
+const LIMITS: Limits =
+    Limits { bound: 4, late_grace: Duration::from_secs(30), outcome_bytes: 1 << 20 };
 
 fn durations() -> impl Strategy<Value = Duration> {
     let around = |middle: Duration| {
         (0_u64..3, any::<bool>()).prop_map(move |(nanos, later)| {
             let by = Duration::from_nanos(nanos);
-            if later {
-                middle + by
-            } else {
-                middle.saturating_sub(by)
-            }
+            if later { middle + by } else { middle.saturating_sub(by) }
         })
     };
     prop_oneof![

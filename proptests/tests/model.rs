@@ -56,35 +56,20 @@ impl ReferenceStateMachine for Settings {
     type Transition = Step;
 
     fn init_state() -> BoxedStrategy<Setting> {
-        let limits = (
-            1_usize..=4,
-            graces(),
-            prop_oneof![4 => Just(64 << 20), 1 => 0_usize..=48],
-        );
+        let limits = (1_usize..=4, graces(), prop_oneof![4 => Just(64 << 20), 1 => 0_usize..=48]);
         (limits, 1_usize..=6, any::<bool>())
-            .prop_map(
-                |((bound, late_grace, outcome_bytes), addresses, watched)| Setting {
-                    limits: Limits {
-                        bound,
-                        late_grace,
-                        outcome_bytes,
-                    },
-                    addresses,
-                    watched,
-                },
-            )
+            .prop_map(|((bound, late_grace, outcome_bytes), addresses, watched)| Setting {
+                limits: Limits { bound, late_grace, outcome_bytes },
+                addresses,
+                watched,
+            })
             .boxed()
     }
 
     fn transitions(setting: &Setting) -> BoxedStrategy<Step> {
         let address = 0..setting.addresses;
-        let to = (address.clone(), moments(), nudges()).prop_map(|(address, moment, nudge)| {
-            Step::AdvanceTo {
-                address,
-                moment,
-                nudge,
-            }
-        });
+        let to = (address.clone(), moments(), nudges())
+            .prop_map(|(address, moment, nudge)| Step::AdvanceTo { address, moment, nudge });
         prop_oneof![
             12 => acquires(address.clone()).prop_map(Step::Act),
             14 => settlements().prop_map(Step::Act),
@@ -216,11 +201,7 @@ impl Driven {
                 self.rig.advance(*by);
                 Ok(())
             }
-            Step::AdvanceTo {
-                address,
-                moment,
-                nudge,
-            } => {
+            Step::AdvanceTo { address, moment, nudge } => {
                 let Some(sight) = self.rig.model.sight(*address) else {
                     return Ok(());
                 };
@@ -230,9 +211,7 @@ impl Driven {
                     Moment::EarliestHold => sight.hold.earliest,
                     Moment::LatestHold => sight.hold.latest,
                 };
-                let target = moment
-                    .saturating_add(nanos(*nudge))
-                    .saturating_sub(nanos(-nudge));
+                let target = moment.saturating_add(nanos(*nudge)).saturating_sub(nanos(-nudge));
                 self.rig.advance(target.saturating_sub(self.rig.now));
                 Ok(())
             }
@@ -258,11 +237,7 @@ impl Driven {
         let ttl = Ttl::new(Duration::from_secs(1)).map_err(|error| error.to_string())?;
         for address in 0..setting.limits.bound {
             let address = setting.addresses + address;
-            self.rig.act(&Verb::Acquire {
-                address,
-                ttl,
-                fingerprint: None,
-            })?;
+            self.rig.act(&Verb::Acquire { address, ttl, fingerprint: None })?;
         }
         while let Some((address, _)) = self.rig.hands.pop() {
             self.rig.act(&Verb::Forget { address })?;
@@ -284,9 +259,7 @@ impl StateMachineTest for StoreFollowsModel {
     type Reference = Settings;
 
     fn init_test(setting: &Setting) -> Driven {
-        Driven {
-            rig: Rig::new(setting.limits).expect("the limits are legal"),
-        }
+        Driven { rig: Rig::new(setting.limits).expect("the limits are legal") }
     }
 
     fn apply(mut driven: Driven, setting: &Setting, step: Step) -> Driven {

@@ -14,13 +14,8 @@ fn is_name(bytes: &[u8]) -> bool {
 /// Lengths around both limits; mostly visible, so that one bad byte is what decides.
 fn names() -> impl Strategy<Value = Vec<u8>> {
     let length = prop_oneof![2 => 0_usize..4, 2 => 120_usize..140, 1 => 0_usize..400];
-    let visible = (
-        length,
-        any::<u8>(),
-        any::<prop::sample::Index>(),
-        any::<bool>(),
-    )
-        .prop_flat_map(|(length, bad, at, spoil)| {
+    let visible = (length, any::<u8>(), any::<prop::sample::Index>(), any::<bool>()).prop_flat_map(
+        |(length, bad, at, spoil)| {
             prop::collection::vec(b'!'..=b'~', length).prop_map(move |mut bytes| {
                 if spoil && !bytes.is_empty() {
                     let at = at.index(bytes.len());
@@ -28,7 +23,8 @@ fn names() -> impl Strategy<Value = Vec<u8>> {
                 }
                 bytes
             })
-        });
+        },
+    );
     prop_oneof![4 => visible, 1 => prop::collection::vec(any::<u8>(), 0..200)]
 }
 
