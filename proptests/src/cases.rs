@@ -1,4 +1,4 @@
-//! How many cases a property runs, and where its failures are kept.
+//! How many cases a property runs.
 //!
 //! The defaults keep the whole crate within a minute of a debug build.
 
