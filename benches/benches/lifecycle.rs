@@ -10,15 +10,15 @@ const KEYS: usize = 10_000;
 
 /// Each iteration fills a store of its own, and drops it outside of the timed part.
 fn lifecycle(criterion: &mut Criterion) {
-    let addresses = workload::addresses(KEYS);
+    let keys = workload::keys(KEYS);
     let (terms, kept) = (workload::terms(), workload::kept_ttl());
     let mut group = criterion.benchmark_group("lifecycle");
     group.throughput(Throughput::Elements(KEYS as u64));
 
     group.bench_function("commit/fresh/1", |bencher| {
         let run = |store| {
-            for address in &addresses {
-                let mut lease = verbs::acquire_fresh(&store, *address, terms);
+            for key in &keys {
+                let mut lease = verbs::acquire_fresh(&store, key, &terms);
                 verbs::commit(&store, &mut lease, kept);
             }
             store
@@ -28,8 +28,8 @@ fn lifecycle(criterion: &mut Criterion) {
 
     group.bench_function("release/fresh/1", |bencher| {
         let run = |store| {
-            for address in &addresses {
-                let mut lease = verbs::acquire_fresh(&store, *address, terms);
+            for key in &keys {
+                let mut lease = verbs::acquire_fresh(&store, key, &terms);
                 verbs::release(&store, &mut lease);
             }
             store
@@ -38,15 +38,15 @@ fn lifecycle(criterion: &mut Criterion) {
     });
 
     let store = workload::store(KEYS);
-    for address in &addresses {
-        let mut lease = verbs::acquire_fresh(&store, *address, terms);
+    for key in &keys {
+        let mut lease = verbs::acquire_fresh(&store, key, &terms);
         verbs::commit(&store, &mut lease, kept);
     }
-    let duplicates = workload::shuffled(&addresses);
+    let duplicates = workload::shuffled(&keys);
     group.bench_function("duplicate/uniform/1", |bencher| {
         bencher.iter(|| {
-            for address in &duplicates {
-                verbs::acquire_duplicate(&store, *address, terms);
+            for key in &duplicates {
+                verbs::acquire_duplicate(&store, key, &terms);
             }
         });
     });

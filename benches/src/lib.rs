@@ -1,4 +1,4 @@
-//! What the benches share: their inputs, and the verbs of the store as plain calls.
+//! What the benches share: their inputs, and the verbs that they time.
 //!
 //! Each file below `benches/` asks one question and says it in its first line. `lifecycle` is the
 //! only one so far: there is no comparison with other crates and no latency histogram yet, so

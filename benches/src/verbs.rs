@@ -1,19 +1,19 @@
-//! The verbs of the memory store, without a runtime: its futures are ready at their first poll.
+//! The verbs of the memory store as a caller uses them, the key's parts hashed in the call.
 //!
 //! Panics where a workload is not what it should be: a bench of the wrong thing must not go on.
 
-use std::future::Future;
+use leasehold::{Admission, Lease, MemoryStore, Terms, Ttl};
 
-use futures_util::FutureExt as _;
-use leasehold::{Address, Admission, Lease, LeaseStore, MemoryStore, Terms, Ttl};
+/// The namespace of every key.
+const NAMESPACE: &[u8] = b"orders";
 
 /// Acquires a lease that nobody holds.
 ///
 /// # Panics
 ///
 /// If the key is taken or the store is full.
-pub fn acquire_fresh(store: &MemoryStore, address: Address, terms: Terms) -> Lease {
-    match ready(LeaseStore::acquire(store, address, terms)) {
+pub fn acquire_fresh(store: &MemoryStore, key: &str, terms: &Terms) -> Lease {
+    match store.acquire(store.identify(&[NAMESPACE, key.as_bytes()]), terms) {
         Ok(Admission::Granted(lease)) => lease,
         other => panic!("a fresh key was not granted: {other:?}"),
     }
@@ -24,8 +24,8 @@ pub fn acquire_fresh(store: &MemoryStore, address: Address, terms: Terms) -> Lea
 /// # Panics
 ///
 /// If it has not.
-pub fn acquire_duplicate(store: &MemoryStore, address: Address, terms: Terms) {
-    match ready(LeaseStore::acquire(store, address, terms)) {
+pub fn acquire_duplicate(store: &MemoryStore, key: &str, terms: &Terms) {
+    match store.acquire(store.identify(&[NAMESPACE, key.as_bytes()]), terms) {
         Ok(Admission::Completed { .. }) => {}
         other => panic!("a duplicate was not refused: {other:?}"),
     }
@@ -37,7 +37,7 @@ pub fn acquire_duplicate(store: &MemoryStore, address: Address, terms: Terms) {
 ///
 /// If the lease is not the current one.
 pub fn commit(store: &MemoryStore, lease: &mut Lease, ttl: Ttl) {
-    ready(LeaseStore::commit(store, lease, None, ttl)).expect("the lease is the current one");
+    store.commit(lease, None, ttl).expect("the lease is the current one");
 }
 
 /// Releases.
@@ -46,9 +46,5 @@ pub fn commit(store: &MemoryStore, lease: &mut Lease, ttl: Ttl) {
 ///
 /// If the lease is not the current one.
 pub fn release(store: &MemoryStore, lease: &mut Lease) {
-    ready(LeaseStore::release(store, lease)).expect("the lease is the current one");
-}
-
-fn ready<T>(future: impl Future<Output = T>) -> T {
-    future.now_or_never().expect("the memory store never waits")
+    store.release(lease).expect("the lease is the current one");
 }

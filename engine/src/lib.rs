@@ -47,3 +47,8 @@ pub use identity::Identity;
 pub use memory::MemoryStore;
 pub use stats::Stats;
 pub use sweeper::Sweeper;
+
+/// The README's example, compiled and run.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct Readme;

@@ -49,14 +49,17 @@ pub(crate) fn records(entries: &Entries, now: Tick, budget: usize) -> Swept {
     swept
 }
 
-/// Looks through every slot if an entry without a record may be due. Not budgeted: it is rare, and
-/// half a look is none.
-pub(crate) fn slots(entries: &Entries, now: Tick) -> Swept {
+/// Looks through every slot if an entry without a record may be due, until `budget` entries were
+/// ended. Then what is left stays marked, and the next look begins anew: it is rare.
+pub(crate) fn slots(entries: &Entries, now: Tick, budget: usize) -> Swept {
     let mut swept = Swept::default();
     if !entries.expiry.must_look_through(now) {
         return swept;
     }
     for (slot, _) in entries.index.slots() {
+        if swept.reclaimed == budget {
+            return swept;
+        }
         swept.looked_at += 1;
         swept.reclaimed += usize::from(reclaim(entries, slot, now));
     }

@@ -60,18 +60,12 @@ mod tests {
             request.body(Body::empty()).expect("a valid request")
         };
         let status = async |request: Request<Body>| {
-            app.clone()
-                .oneshot(request)
-                .await
-                .expect("routers do not fail")
-                .status()
+            app.clone().oneshot(request).await.expect("routers do not fail").status()
         };
         assert_eq!(status(order("k-1")).await, StatusCode::CREATED);
         assert_eq!(status(order("k-1")).await, StatusCode::CONFLICT);
         assert_eq!(status(order("k-2")).await, StatusCode::CREATED);
-        let show = Request::get("/orders/7")
-            .body(Body::empty())
-            .expect("a valid request");
+        let show = Request::get("/orders/7").body(Body::empty()).expect("a valid request");
         assert_eq!(status(show).await, StatusCode::OK);
     }
 }

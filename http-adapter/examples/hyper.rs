@@ -66,11 +66,7 @@ mod tests {
         let stream = TokioIo::new(TcpStream::connect(address).await?);
         let (mut client, connection) = http1::handshake(stream).await?;
         tokio::spawn(connection);
-        for expected in [
-            StatusCode::CREATED,
-            StatusCode::CONFLICT,
-            StatusCode::CONFLICT,
-        ] {
+        for expected in [StatusCode::CREATED, StatusCode::CONFLICT, StatusCode::CONFLICT] {
             let request = Request::post("/orders")
                 .header("host", "localhost")
                 .header("idempotency-key", "k-1")

@@ -18,10 +18,9 @@ pub(crate) fn admit(answer: Answer, prepared: &Prepared) -> Result<Lease, Proble
             return Ok(lease);
         }
         Ok(Ok(Admission::InFlight { .. })) => (&handles.in_flight, Problem::in_flight()),
-        Ok(Ok(Admission::Completed { .. })) => (
-            &handles.duplicate,
-            Problem::duplicate(prepared.policy.retry_hints),
-        ),
+        Ok(Ok(Admission::Completed { .. })) => {
+            (&handles.duplicate, Problem::duplicate(prepared.policy.retry_hints))
+        }
         Ok(Ok(Admission::Mismatch)) => (&handles.mismatch, Problem::mismatch()),
         Ok(Err(AcquireError::Full)) => (&handles.full, Problem::full()),
         // Unanswered, closed, or at the end of its clock: the key could not be checked.

@@ -32,16 +32,12 @@ pin_project! {
 impl<B> ResponseBody<B> {
     /// Passes the inner service's body through.
     pub const fn inner(body: B) -> Self {
-        Self {
-            kind: Kind::Inner { body },
-        }
+        Self { kind: Kind::Inner { body } }
     }
 
     /// Bytes of our own; empty ones are no body at all.
     pub const fn own(bytes: Bytes) -> Self {
-        Self {
-            kind: Kind::Own { bytes },
-        }
+        Self { kind: Kind::Own { bytes } }
     }
 }
 

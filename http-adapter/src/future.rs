@@ -76,26 +76,15 @@ fn outlive<R: Send + 'static, E: Send + 'static>(rest: Leased<R, E>) {
 
 impl<F, R: Send + 'static, E: Send + 'static> ResponseFuture<F, R, E> {
     pub(crate) fn bypassed(future: F) -> Self {
-        Self {
-            kind: Kind::Bypassed { future },
-        }
+        Self { kind: Kind::Bypassed { future } }
     }
 
     pub(crate) fn refused(response: Response<ResponseBody<R>>) -> Self {
-        Self {
-            kind: Kind::Refused {
-                response: Some(response),
-            },
-        }
+        Self { kind: Kind::Refused { response: Some(response) } }
     }
 
     pub(crate) fn leased(rest: Leased<R, E>) -> Self {
-        Self {
-            kind: Kind::Leased {
-                rest: Some(rest),
-                begun: false,
-            },
-        }
+        Self { kind: Kind::Leased { rest: Some(rest), begun: false } }
     }
 }
 
@@ -110,12 +99,12 @@ where
     /// Polled again after its end it stays pending.
     fn poll(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<Self::Output> {
         match self.project().kind.project() {
-            KindProjection::Bypassed { future } => future
-                .poll(cx)
-                .map_ok(|response| response.map(ResponseBody::inner)),
-            KindProjection::Refused { response } => response
-                .take()
-                .map_or(Poll::Pending, |response| Poll::Ready(Ok(response))),
+            KindProjection::Bypassed { future } => {
+                future.poll(cx).map_ok(|response| response.map(ResponseBody::inner))
+            }
+            KindProjection::Refused { response } => {
+                response.take().map_or(Poll::Pending, |response| Poll::Ready(Ok(response)))
+            }
             KindProjection::Leased { rest, begun } => {
                 *begun = true;
                 // Taken out, so that a panic within leaves nothing to be polled again.
@@ -139,8 +128,6 @@ impl<F, R: Send + 'static, E: Send + 'static> fmt::Debug for ResponseFuture<F, R
             Kind::Refused { .. } => "refused",
             Kind::Leased { .. } => "leased",
         };
-        f.debug_struct("ResponseFuture")
-            .field("kind", &kind)
-            .finish_non_exhaustive()
+        f.debug_struct("ResponseFuture").field("kind", &kind).finish_non_exhaustive()
     }
 }

@@ -33,14 +33,8 @@ struct State {
 
 impl HeldLease {
     pub(crate) fn new(lease: &Lease) -> Self {
-        let state = State {
-            deadline: lease.deadline(),
-            lost: false,
-        };
-        Self {
-            token: lease.token(),
-            state: Arc::new(Mutex::new(state)),
-        }
+        let state = State { deadline: lease.deadline(), lost: false };
+        Self { token: lease.token(), state: Arc::new(Mutex::new(state)) }
     }
 
     /// The fencing token: higher than that of every earlier run of the same key.

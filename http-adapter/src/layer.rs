@@ -72,32 +72,17 @@ impl<S> Shared<S> {
     ) -> Self {
         let prepare = |policy: &Policy| {
             let handles = metrics.handles(&policy.namespace);
-            Arc::new(Prepared {
-                policy: policy.clone(),
-                handles,
-            })
+            Arc::new(Prepared { policy: policy.clone(), handles })
         };
         let table = routes.table().map(prepare).collect();
         let default = prepare(routes.default_policy());
         let running = Running::new(max_running, metrics.running());
-        Self {
-            store,
-            digester,
-            running,
-            metrics,
-            max_running,
-            routes,
-            table,
-            default,
-        }
+        Self { store, digester, running, metrics, max_running, routes, table, default }
     }
 
     /// What holds for a raw path.
     pub(crate) fn prepared(&self, path: &str) -> &Arc<Prepared> {
-        self.routes
-            .find(path)
-            .and_then(|index| self.table.get(index))
-            .unwrap_or(&self.default)
+        self.routes.find(path).and_then(|index| self.table.get(index)).unwrap_or(&self.default)
     }
 }
 
@@ -106,16 +91,8 @@ impl<S: LeaseStore + Clone> IdempotentLayer<S> {
     #[must_use]
     pub fn new(store: S, routes: Routes) -> Self {
         let metrics = Metrics::new();
-        let shared = Shared::new(
-            store,
-            Digester::plain(),
-            metrics,
-            DEFAULT_MAX_RUNNING,
-            routes,
-        );
-        Self {
-            shared: Arc::new(shared),
-        }
+        let shared = Shared::new(store, Digester::plain(), metrics, DEFAULT_MAX_RUNNING, routes);
+        Self { shared: Arc::new(shared) }
     }
 
     /// Counts in these counters.
@@ -152,9 +129,7 @@ impl<S: LeaseStore + Clone> IdempotentLayer<S> {
     fn rebuilt(self, digester: Digester, metrics: Metrics, max_running: usize) -> Self {
         let (store, routes) = (self.shared.store.clone(), self.shared.routes.clone());
         let shared = Shared::new(store, digester, metrics, max_running, routes);
-        Self {
-            shared: Arc::new(shared),
-        }
+        Self { shared: Arc::new(shared) }
     }
 }
 
@@ -168,9 +143,7 @@ impl<S, Svc> Layer<Svc> for IdempotentLayer<S> {
 
 impl<S> Clone for IdempotentLayer<S> {
     fn clone(&self) -> Self {
-        Self {
-            shared: Arc::clone(&self.shared),
-        }
+        Self { shared: Arc::clone(&self.shared) }
     }
 }
 

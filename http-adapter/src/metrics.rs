@@ -88,58 +88,29 @@ impl Metrics {
     /// Adds every counter to a registry, under its name in the contract. The text format appends
     /// `_total` to the names of counters.
     pub fn register(&self, registry: &mut Registry) {
-        let Self {
-            requests,
-            verdicts,
-            store_seconds,
-            ..
-        } = self;
+        let Self { requests, verdicts, store_seconds, .. } = self;
         registry.register(
             "leasehold_requests",
             "Requests by what became of them",
             requests.clone(),
         );
-        registry.register(
-            "leasehold_verdicts",
-            "Ends of handlers by verdict",
-            verdicts.clone(),
-        );
+        registry.register("leasehold_verdicts", "Ends of handlers by verdict", verdicts.clone());
         registry.register(
             "leasehold_store_seconds",
             "Time that the store took to answer",
             store_seconds.clone(),
         );
         for (name, help, counter) in [
-            (
-                "leasehold_lease_lost",
-                "Leases lost while their handler ran",
-                &self.lease_lost,
-            ),
-            (
-                "leasehold_commit_errors",
-                "Commits that failed",
-                &self.commit_errors,
-            ),
-            (
-                "leasehold_release_errors",
-                "Releases that failed",
-                &self.release_errors,
-            ),
-            (
-                "leasehold_renewals",
-                "Renewals of running handlers' leases",
-                &self.renewals,
-            ),
+            ("leasehold_lease_lost", "Leases lost while their handler ran", &self.lease_lost),
+            ("leasehold_commit_errors", "Commits that failed", &self.commit_errors),
+            ("leasehold_release_errors", "Releases that failed", &self.release_errors),
+            ("leasehold_renewals", "Renewals of running handlers' leases", &self.renewals),
         ] {
             registry.register(name, help, counter.clone());
         }
         let running = "Protected requests that are running, those whose client has gone included";
         registry.register("leasehold_running", running, self.running.clone());
-        registry.register(
-            "leasehold_entries",
-            "Places that keys hold",
-            self.entries.clone(),
-        );
+        registry.register("leasehold_entries", "Places that keys hold", self.entries.clone());
         registry.register(
             "leasehold_max_entries",
             "Places that keys may hold",
@@ -151,9 +122,7 @@ impl Metrics {
     /// [`LeaseStore::usage`](leasehold::LeaseStore::usage) gives. Until then they have no samples.
     pub fn observe_usage(&self, usage: Usage) {
         let set = |family: &Family<NoLabels, Gauge>, number: usize| {
-            family
-                .get_or_create(&[])
-                .set(i64::try_from(number).unwrap_or(i64::MAX));
+            family.get_or_create(&[]).set(i64::try_from(number).unwrap_or(i64::MAX));
         };
         set(&self.entries, usage.entries);
         set(&self.max_entries, usage.max_entries);
@@ -169,13 +138,11 @@ impl Metrics {
     pub(crate) fn handles(&self, namespace: &Namespace) -> Handles {
         let request = |outcome| {
             let namespace = namespace.as_str().to_owned();
-            self.requests
-                .get_or_create_owned(&RequestLabels { namespace, outcome })
+            self.requests.get_or_create_owned(&RequestLabels { namespace, outcome })
         };
         let verdict = |verdict| {
             let namespace = namespace.as_str().to_owned();
-            self.verdicts
-                .get_or_create_owned(&VerdictLabels { namespace, verdict })
+            self.verdicts.get_or_create_owned(&VerdictLabels { namespace, verdict })
         };
         let seconds = |verb| self.store_seconds.get_or_create_owned(&VerbLabels { verb });
         // Counted by nothing yet, and still part of the contract: exported at zero.

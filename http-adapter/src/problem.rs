@@ -57,18 +57,8 @@ impl Problem {
         code: u32,
         detail: &'static str,
     ) -> Self {
-        let kind = Kind {
-            uri,
-            title,
-            status,
-            code,
-            retry_after: None,
-        };
-        Self {
-            kind,
-            detail: Cow::Borrowed(detail),
-            final_answer: false,
-        }
+        let kind = Kind { uri, title, status, code, retry_after: None };
+        Self { kind, detail: Cow::Borrowed(detail), final_answer: false }
     }
 
     const fn retry_after(mut self, seconds: &'static str) -> Self {
@@ -230,11 +220,7 @@ impl Problem {
     /// The response to a request of this method: one to HEAD has no body.
     #[must_use]
     pub fn respond<B>(self, method: &Method) -> Response<ResponseBody<B>> {
-        let body = if method == Method::HEAD {
-            Bytes::new()
-        } else {
-            self.body()
-        };
+        let body = if method == Method::HEAD { Bytes::new() } else { self.body() };
         self.with_body(body)
     }
 
@@ -247,19 +233,14 @@ impl Problem {
             code: self.kind.code,
         };
         // Strings and numbers always serialise; an empty body would be the harmless worst case.
-        serde_json::to_vec(&document)
-            .map(Bytes::from)
-            .unwrap_or_default()
+        serde_json::to_vec(&document).map(Bytes::from).unwrap_or_default()
     }
 
     fn with_body<B>(self, body: Bytes) -> Response<ResponseBody<B>> {
         let mut response = Response::new(ResponseBody::own(body));
         *response.status_mut() = self.kind.status;
         let headers = response.headers_mut();
-        headers.insert(
-            CONTENT_TYPE,
-            HeaderValue::from_static("application/problem+json"),
-        );
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
         if let Some(seconds) = self.kind.retry_after {
             headers.insert(RETRY_AFTER, HeaderValue::from_static(seconds));
         }

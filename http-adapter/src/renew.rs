@@ -73,11 +73,7 @@ fn pace(ttl: Duration) -> Duration {
 /// attempts fit in, but never so short that a store in trouble is hammered. Past the lease's end
 /// the usual pace: the store may still grant it a late renewal.
 fn retry_pause(left: Duration, ttl: Duration) -> Duration {
-    if left.is_zero() {
-        pace(ttl)
-    } else {
-        (left / 3).max(ttl / 100).max(MIN_PAUSE)
-    }
+    if left.is_zero() { pace(ttl) } else { (left / 3).max(ttl / 100).max(MIN_PAUSE) }
 }
 
 /// Shortest time between two renewals: what the runtime's timers resolve. A shorter one would only

@@ -81,18 +81,12 @@ impl Pattern {
             return false;
         };
         let mut parts = path.split('/');
-        self.segments
-            .iter()
-            .all(|segment| parts.next().is_some_and(|part| segment.matches(part)))
+        self.segments.iter().all(|segment| parts.next().is_some_and(|part| segment.matches(part)))
             && self.end_matches(parts)
     }
 
     fn end_matches(&self, mut rest: Split<'_, char>) -> bool {
-        if self.below {
-            rest.any(|part| !part.is_empty())
-        } else {
-            rest.next().is_none()
-        }
+        if self.below { rest.any(|part| !part.is_empty()) } else { rest.next().is_none() }
     }
 }
 
@@ -101,10 +95,7 @@ impl Segment {
         if part.contains('*') {
             return Err(PatternError::Star);
         }
-        if let Some(name) = part
-            .strip_prefix('{')
-            .and_then(|rest| rest.strip_suffix('}'))
-        {
+        if let Some(name) = part.strip_prefix('{').and_then(|rest| rest.strip_suffix('}')) {
             return if name.is_empty() || name.contains(['{', '}']) {
                 Err(PatternError::Brace)
             } else {
@@ -148,10 +139,7 @@ impl Routes {
     /// A table without patterns.
     #[must_use]
     pub fn new(default: Policy) -> Self {
-        Self {
-            default,
-            table: Vec::new(),
-        }
+        Self { default, table: Vec::new() }
     }
 
     /// Adds a pattern behind those that are there.
@@ -164,9 +152,7 @@ impl Routes {
     /// The policy for a raw path.
     #[must_use]
     pub fn policy(&self, path: &str) -> &Policy {
-        self.find(path)
-            .and_then(|index| self.at(index))
-            .unwrap_or(&self.default)
+        self.find(path).and_then(|index| self.at(index)).unwrap_or(&self.default)
     }
 
     /// The number of the route that a raw path takes; none for the default.

@@ -36,17 +36,13 @@ impl Running {
             cut: watch::Sender::new(false),
             gauge,
         };
-        Self {
-            shared: Arc::new(shared),
-        }
+        Self { shared: Arc::new(shared) }
     }
 
     /// How many requests are running.
     #[must_use]
     pub fn count(&self) -> usize {
-        self.shared
-            .max
-            .saturating_sub(self.shared.places.available_permits())
+        self.shared.max.saturating_sub(self.shared.places.available_permits())
     }
 
     /// Waits until no request is running. Another may start right after, unless the server has
@@ -79,9 +75,7 @@ impl Running {
         }
         self.shared.places.try_acquire().ok()?.forget();
         self.shared.gauge.inc();
-        Some(Place {
-            shared: Arc::clone(&self.shared),
-        })
+        Some(Place { shared: Arc::clone(&self.shared) })
     }
 }
 

@@ -50,10 +50,9 @@ impl<S> Shared<S> {
                 Fate::Lease(self.address(request.method(), request.uri().path(), &key, prepared))
             }
             Err(InvalidKey::Missing) if !policy.required => Fate::Bypass,
-            Err(error) => Fate::Refuse(Problem::invalid_key(format!(
-                "{}: {error}.",
-                policy.header_name
-            ))),
+            Err(error) => {
+                Fate::Refuse(Problem::invalid_key(format!("{}: {error}.", policy.header_name)))
+            }
         }
     }
 
@@ -114,29 +113,19 @@ where
         let next = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, next);
         let (store, prepared) = (self.shared.store.clone(), Arc::clone(prepared));
-        let run = Run {
-            store,
-            prepared,
-            address,
-            place,
-        };
+        let run = Run { store, prepared, address, place };
         ResponseFuture::leased(Box::pin(run.serve(inner, request)))
     }
 }
 
 impl<Svc: Clone, S> Clone for Idempotent<Svc, S> {
     fn clone(&self) -> Self {
-        Self {
-            inner: self.inner.clone(),
-            shared: Arc::clone(&self.shared),
-        }
+        Self { inner: self.inner.clone(), shared: Arc::clone(&self.shared) }
     }
 }
 
 impl<Svc: fmt::Debug, S> fmt::Debug for Idempotent<Svc, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Idempotent")
-            .field("inner", &self.inner)
-            .finish_non_exhaustive()
+        f.debug_struct("Idempotent").field("inner", &self.inner).finish_non_exhaustive()
     }
 }

@@ -22,9 +22,7 @@ impl<S: LeaseStore> Run<S> {
     }
 
     async fn commit(&self, grant: &mut Grant) {
-        let call = self
-            .store
-            .commit(&mut grant.lease, None, self.prepared.policy.ttl);
+        let call = self.store.commit(&mut grant.lease, None, self.prepared.policy.ttl);
         match timed(Verb::Commit, &self.prepared, call).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
@@ -64,9 +62,7 @@ impl<S: LeaseStore> Run<S> {
     /// Leaves the key in flight for the hold's time, counted from now. Where that fails it stays in
     /// flight for what is left of the lease.
     async fn hold(&self, grant: &mut Grant) {
-        let call = self
-            .store
-            .renew(&mut grant.lease, self.prepared.policy.hold_ttl);
+        let call = self.store.renew(&mut grant.lease, self.prepared.policy.hold_ttl);
         match timed(Verb::Renew, &self.prepared, call).await {
             Ok(Ok(deadline)) => grant.held.renewed(deadline),
             Ok(Err(error)) => {

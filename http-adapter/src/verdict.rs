@@ -34,11 +34,7 @@ pub(crate) fn of_unknown(policy: &Policy) -> Verdict {
 
 /// Success and redirection have written; everything else has not (rule 4.1).
 fn of_status(status: StatusCode) -> Verdict {
-    if status.is_success() || status.is_redirection() {
-        Verdict::Commit
-    } else {
-        Verdict::Release
-    }
+    if status.is_success() || status.is_redirection() { Verdict::Commit } else { Verdict::Release }
 }
 
 #[cfg(test)]
@@ -70,11 +66,7 @@ mod tests {
             (600, Verdict::Release),
             (999, Verdict::Release),
         ] {
-            assert_eq!(
-                verdict(status, |_| {}, &Policy::default()),
-                expected,
-                "{status}"
-            );
+            assert_eq!(verdict(status, |_| {}, &Policy::default()), expected, "{status}");
         }
     }
 

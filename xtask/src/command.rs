@@ -23,21 +23,13 @@ pub(crate) fn run(command: &mut Command) -> Result<(), Failure> {
         .stdin(Stdio::null())
         .status()
         .map_err(|error| Failure::new(format!("cannot start `{shown}`: {error}")))?;
-    if status.success() {
-        Ok(())
-    } else {
-        Err(Failure::new(format!("`{shown}`: {status}")))
-    }
+    if status.success() { Ok(()) } else { Err(Failure::new(format!("`{shown}`: {status}"))) }
 }
 
 /// Whether a program can be started at all.
 pub(crate) fn is_there(program: &str) -> bool {
     let mut command = Command::new(program);
-    command
-        .arg("--version")
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null());
+    command.arg("--version").stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     command.status().is_ok_and(|status| status.success())
 }
 
@@ -48,24 +40,14 @@ fn show(command: &Command) -> String {
         let value = value.unwrap_or_default().to_string_lossy();
         words.push(format!("{}={}", name.to_string_lossy(), quoted(&value)));
     }
-    let program = Path::new(command.get_program())
-        .file_name()
-        .unwrap_or(command.get_program());
+    let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     words.push(program.to_string_lossy().into_owned());
-    words.extend(
-        command
-            .get_args()
-            .map(|word| quoted(&word.to_string_lossy())),
-    );
+    words.extend(command.get_args().map(|word| quoted(&word.to_string_lossy())));
     words.join(" ")
 }
 
 fn quoted(word: &str) -> String {
-    if word.contains(' ') {
-        format!("\"{word}\"")
-    } else {
-        word.to_owned()
-    }
+    if word.contains(' ') { format!("\"{word}\"") } else { word.to_owned() }
 }
 
 #[cfg(test)]

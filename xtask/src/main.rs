@@ -32,9 +32,7 @@ fn main() -> ExitCode {
     }
     match JOBS.iter().find(|job| job.name == name) {
         Some(job) => jobs::alone(job, &options),
-        None => refuse(&format!(
-            "there is no job `{name}`; `cargo xtask` lists them"
-        )),
+        None => refuse(&format!("there is no job `{name}`; `cargo xtask` lists them")),
     }
 }
 
@@ -42,10 +40,7 @@ fn list() {
     println!("cargo xtask <job>");
     let line = |name: &str, about: &str| println!("  {name:<12}{about}");
     line("ci", "every job below that is marked *, and a summary");
-    for Job {
-        name, about, in_ci, ..
-    } in JOBS
-    {
+    for Job { name, about, in_ci, .. } in JOBS {
         println!("{} {name:<12}{about}", if *in_ci { "*" } else { " " });
     }
 }

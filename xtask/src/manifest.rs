@@ -78,11 +78,7 @@ impl Manifest {
             return Section::Dependencies { dev };
         }
         if let Some(dev) = dependency_kind(parent) {
-            self.dependencies.push(Dependency {
-                package: unquoted(last),
-                line,
-                dev,
-            });
+            self.dependencies.push(Dependency { package: unquoted(last), line, dev });
             return Section::OneDependency;
         }
         match heading {
@@ -101,11 +97,7 @@ impl Manifest {
             Section::Dependencies { dev } => {
                 let name = key.split('.').next().unwrap_or(key);
                 let package = renamed(value).unwrap_or_else(|| unquoted(name));
-                self.dependencies.push(Dependency {
-                    package,
-                    line,
-                    dev: *dev,
-                });
+                self.dependencies.push(Dependency { package, line, dev: *dev });
             }
             Section::OneDependency if key == "package" => {
                 if let Some(last) = self.dependencies.last_mut() {
@@ -119,11 +111,8 @@ impl Manifest {
     /// Takes the values of an array, of which this line has some.
     fn take_values(&mut self, section: &Section, key: &str, line: &str) {
         if matches!(section, Section::Workspace) && key == "members" {
-            let values = line
-                .split(',')
-                .map(|value| value.trim_matches(['[', ']', ' ']));
-            self.members
-                .extend(values.filter(|value| !value.is_empty()).map(unquoted));
+            let values = line.split(',').map(|value| value.trim_matches(['[', ']', ' ']));
+            self.members.extend(values.filter(|value| !value.is_empty()).map(unquoted));
         }
     }
 }
@@ -140,12 +129,7 @@ fn dependency_kind(heading: &str) -> Option<bool> {
 /// The package behind a renamed dependency: `x = { package = "y" }`.
 fn renamed(value: &str) -> Option<String> {
     let (_, rest) = value.split_once("package")?;
-    rest.trim_start()
-        .strip_prefix('=')?
-        .trim_start()
-        .split('"')
-        .nth(1)
-        .map(str::to_owned)
+    rest.trim_start().strip_prefix('=')?.trim_start().split('"').nth(1).map(str::to_owned)
 }
 
 fn unquoted(text: &str) -> String {
@@ -155,9 +139,7 @@ fn unquoted(text: &str) -> String {
 /// The number of brackets that are open after a line, if any.
 fn still_open(line: &str, before: usize) -> Option<usize> {
     let opened = before + line.matches(['[', '{']).count();
-    opened
-        .checked_sub(line.matches([']', '}']).count())
-        .filter(|depth| *depth > 0)
+    opened.checked_sub(line.matches([']', '}']).count()).filter(|depth| *depth > 0)
 }
 
 #[cfg(test)]

@@ -7,10 +7,7 @@ pub(crate) struct Stopwatch(Instant);
 
 impl Stopwatch {
     /// Starts to measure.
-    #[expect(
-        clippy::disallowed_methods,
-        reason = "the time of a job is for people to read"
-    )]
+    #[expect(clippy::disallowed_methods, reason = "the time of a job is for people to read")]
     pub(crate) fn start() -> Self {
         Self(Instant::now())
     }

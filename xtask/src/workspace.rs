@@ -13,8 +13,7 @@ use crate::manifest::Manifest;
 pub(crate) fn root() -> PathBuf {
     let here = std::env::var_os("CARGO_MANIFEST_DIR")
         .map_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")), PathBuf::from);
-    here.parent()
-        .map_or_else(|| PathBuf::from("."), Path::to_path_buf)
+    here.parent().map_or_else(|| PathBuf::from("."), Path::to_path_buf)
 }
 
 /// The manifests of all members, in the order of the root manifest.
@@ -27,11 +26,7 @@ pub(crate) fn members(root: &Path) -> Result<Vec<Manifest>, Failure> {
     Manifest::parse(&manifest)
         .members
         .iter()
-        .map(|member| {
-            Ok(Manifest::parse(&read(
-                root.join(member).join("Cargo.toml"),
-            )?))
-        })
+        .map(|member| Ok(Manifest::parse(&read(root.join(member).join("Cargo.toml"))?)))
         .collect()
 }
 

@@ -152,8 +152,8 @@ impl MemoryStore {
 
     /// Reclaims expired entries, looking at up to `budget` records of what falls due; gives the
     /// number reclaimed. Only frees memory. Records may be looked at whose entries live on, so a
-    /// pass may reclaim less than its budget and yet not be the last; [`Self::sweep_all`] is. Seldom
-    /// it looks through all slots, whatever the budget.
+    /// pass may reclaim less than its budget and yet not be the last; [`Self::sweep_all`] is. Now and
+    /// then it looks through all slots.
     pub fn sweep(&self, budget: usize) -> usize {
         self.sweep_due(budget).reclaimed
     }
@@ -174,7 +174,7 @@ impl MemoryStore {
     fn sweep_due(&self, budget: usize) -> Swept {
         let now = self.clock.precise().tick();
         let records = sweep::records(&self.entries, now, budget);
-        let slots = sweep::slots(&self.entries, now);
+        let slots = sweep::slots(&self.entries, now, budget - records.reclaimed);
         Swept {
             looked_at: records.looked_at + slots.looked_at,
             reclaimed: records.reclaimed + slots.reclaimed,

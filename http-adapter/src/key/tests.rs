@@ -19,17 +19,7 @@ fn lenient(value: &[u8]) -> Result<Vec<u8>, InvalidKey> {
 #[test]
 fn a_bare_key_is_taken_as_it_is() {
     let longest = [b'k'; 128];
-    for key in [
-        &b"abc"[..],
-        b"a,b",
-        b"a\"b\"",
-        b"abc\"",
-        b"!",
-        b"~",
-        b"a\\b",
-        b"'q'",
-        &longest,
-    ] {
+    for key in [&b"abc"[..], b"a,b", b"a\"b\"", b"abc\"", b"!", b"~", b"a\\b", b"'q'", &longest] {
         assert_eq!(lenient(key), Ok(key.to_vec()));
     }
 }
@@ -46,27 +36,16 @@ fn a_header_that_is_missing_or_repeated_is_refused() {
 
 #[test]
 fn bytes_that_are_not_visible_ascii_are_refused_white_space_included() {
-    for (value, position) in [
-        (&b" a"[..], 0),
-        (b"a ", 1),
-        (b"a b", 1),
-        (b"\ta", 0),
-        (b"caf\xe9", 3),
-        (b"   ", 0),
-    ] {
-        assert_eq!(
-            lenient(value),
-            Err(InvalidKey::Key(KeyError::InvalidByte { position }))
-        );
+    for (value, position) in
+        [(&b" a"[..], 0), (b"a ", 1), (b"a b", 1), (b"\ta", 0), (b"caf\xe9", 3), (b"   ", 0)]
+    {
+        assert_eq!(lenient(value), Err(InvalidKey::Key(KeyError::InvalidByte { position })));
     }
 }
 
 #[test]
 fn the_length_is_checked_at_both_ends() {
-    let too_long = InvalidKey::Key(KeyError::TooLong {
-        length: 129,
-        max: 128,
-    });
+    let too_long = InvalidKey::Key(KeyError::TooLong { length: 129, max: 128 });
     assert_eq!(lenient(b""), Err(InvalidKey::Key(KeyError::Empty)));
     assert_eq!(lenient(&[b'k'; 129]), Err(too_long));
     let quoted = |length: usize| [&b"\""[..], &vec![b'k'; length], b"\""].concat();
@@ -79,10 +58,7 @@ fn the_length_is_checked_at_both_ends() {
 fn a_quoted_key_is_the_bare_one() {
     assert_eq!(lenient(b"\"abc\""), Ok(b"abc".to_vec()));
     assert_eq!(lenient(br#""a\"b\\c""#), Ok(br#"a"b\c"#.to_vec()));
-    assert_eq!(
-        read_lines(KeySyntax::Structured, &[b"\"abc\""]),
-        Ok(b"abc".to_vec())
-    );
+    assert_eq!(read_lines(KeySyntax::Structured, &[b"\"abc\""]), Ok(b"abc".to_vec()));
 }
 
 #[test]
@@ -114,22 +90,10 @@ fn the_rules_of_a_key_hold_after_unquoting() {
 
 #[test]
 fn bare_syntax_keeps_quotes_and_structured_syntax_demands_them() {
-    assert_eq!(
-        read_lines(KeySyntax::Bare, &[b"\"abc\""]),
-        Ok(b"\"abc\"".to_vec())
-    );
-    assert_eq!(
-        read_lines(KeySyntax::Bare, &[b"\"abc"]),
-        Ok(b"\"abc".to_vec())
-    );
-    assert_eq!(
-        read_lines(KeySyntax::Structured, &[b"abc"]),
-        Err(InvalidKey::Unquoted)
-    );
-    assert_eq!(
-        read_lines(KeySyntax::Structured, &[b""]),
-        Err(InvalidKey::Unquoted)
-    );
+    assert_eq!(read_lines(KeySyntax::Bare, &[b"\"abc\""]), Ok(b"\"abc\"".to_vec()));
+    assert_eq!(read_lines(KeySyntax::Bare, &[b"\"abc"]), Ok(b"\"abc".to_vec()));
+    assert_eq!(read_lines(KeySyntax::Structured, &[b"abc"]), Err(InvalidKey::Unquoted));
+    assert_eq!(read_lines(KeySyntax::Structured, &[b""]), Err(InvalidKey::Unquoted));
 }
 
 #[test]

@@ -10,60 +10,15 @@ fn all() -> Vec<(Problem, &'static str, StatusCode, u32)> {
             StatusCode::BAD_REQUEST,
             40010,
         ),
-        (
-            Problem::in_flight(),
-            "in-flight",
-            StatusCode::CONFLICT,
-            40910,
-        ),
-        (
-            Problem::duplicate(true),
-            "duplicate",
-            StatusCode::CONFLICT,
-            40910,
-        ),
-        (
-            Problem::mismatch(),
-            "mismatch",
-            StatusCode::UNPROCESSABLE_ENTITY,
-            42210,
-        ),
-        (
-            Problem::full(),
-            "full",
-            StatusCode::SERVICE_UNAVAILABLE,
-            50310,
-        ),
-        (
-            Problem::store_unavailable(),
-            "store-unavailable",
-            StatusCode::SERVICE_UNAVAILABLE,
-            50310,
-        ),
-        (
-            Problem::overloaded(),
-            "overloaded",
-            StatusCode::SERVICE_UNAVAILABLE,
-            50310,
-        ),
-        (
-            Problem::internal(),
-            "internal",
-            StatusCode::INTERNAL_SERVER_ERROR,
-            50010,
-        ),
-        (
-            Problem::bad_gateway(),
-            "bad-gateway",
-            StatusCode::BAD_GATEWAY,
-            50210,
-        ),
-        (
-            Problem::gateway_timeout(),
-            "gateway-timeout",
-            StatusCode::GATEWAY_TIMEOUT,
-            50410,
-        ),
+        (Problem::in_flight(), "in-flight", StatusCode::CONFLICT, 40910),
+        (Problem::duplicate(true), "duplicate", StatusCode::CONFLICT, 40910),
+        (Problem::mismatch(), "mismatch", StatusCode::UNPROCESSABLE_ENTITY, 42210),
+        (Problem::full(), "full", StatusCode::SERVICE_UNAVAILABLE, 50310),
+        (Problem::store_unavailable(), "store-unavailable", StatusCode::SERVICE_UNAVAILABLE, 50310),
+        (Problem::overloaded(), "overloaded", StatusCode::SERVICE_UNAVAILABLE, 50310),
+        (Problem::internal(), "internal", StatusCode::INTERNAL_SERVER_ERROR, 50010),
+        (Problem::bad_gateway(), "bad-gateway", StatusCode::BAD_GATEWAY, 50210),
+        (Problem::gateway_timeout(), "gateway-timeout", StatusCode::GATEWAY_TIMEOUT, 50410),
     ]
 }
 
@@ -89,10 +44,7 @@ fn only_answers_that_change_soon_say_when_to_try_again() {
     for (problem, kind, ..) in all() {
         let response = problem.into_response::<()>();
         let expected = matches!(kind, "in-flight" | "full" | "overloaded").then_some("1");
-        let given = response
-            .headers()
-            .get(RETRY_AFTER)
-            .map(|value| value.as_bytes());
+        let given = response.headers().get(RETRY_AFTER).map(|value| value.as_bytes());
         assert_eq!(given, expected.map(str::as_bytes), "{kind}");
     }
 }
@@ -102,19 +54,12 @@ fn only_a_duplicate_tells_clients_not_to_try_again() {
     for (problem, kind, ..) in all() {
         let response = problem.into_response::<()>();
         for name in RETRY_HINTS {
-            let given = response
-                .headers()
-                .get(name)
-                .is_some_and(|value| value == "false");
+            let given = response.headers().get(name).is_some_and(|value| value == "false");
             assert_eq!(given, kind == "duplicate", "{kind} {name}");
         }
     }
     let quiet = Problem::duplicate(false).into_response::<()>();
-    assert!(
-        RETRY_HINTS
-            .iter()
-            .all(|name| !quiet.headers().contains_key(*name))
-    );
+    assert!(RETRY_HINTS.iter().all(|name| !quiet.headers().contains_key(*name)));
 }
 
 #[test]

@@ -31,9 +31,7 @@ impl Answer {
     }
 
     pub(super) fn header(&self, name: &str) -> Option<&str> {
-        self.headers
-            .get(name)
-            .map(|value| value.to_str().expect("text"))
+        self.headers.get(name).map(|value| value.to_str().expect("text"))
     }
 }
 
@@ -45,26 +43,17 @@ pub(super) struct Call {
 
 impl Call {
     pub(super) fn new(method: Method, path: &str) -> Self {
-        let request = Request::builder()
-            .method(method)
-            .uri(path)
-            .header("host", "shop.test");
-        Self {
-            request: request.body(Bytes::new()).expect("a request"),
-        }
+        let request = Request::builder().method(method).uri(path).header("host", "shop.test");
+        Self { request: request.body(Bytes::new()).expect("a request") }
     }
 
     /// A write with a key.
     pub(super) fn post(path: &str, key: &str) -> Self {
-        Self::new(Method::POST, path)
-            .header("idempotency-key", key)
-            .body("{}")
+        Self::new(Method::POST, path).header("idempotency-key", key).body("{}")
     }
 
     pub(super) fn header(mut self, name: &'static str, value: &str) -> Self {
-        self.request
-            .headers_mut()
-            .append(name, value.parse().expect("a header value"));
+        self.request.headers_mut().append(name, value.parse().expect("a header value"));
         self
     }
 
@@ -81,20 +70,12 @@ impl Call {
     pub(super) async fn send(self, address: SocketAddr) -> Answer {
         let (mut sender, connection) = soon("a connection", async {
             let stream = TcpStream::connect(address).await.expect("a listener");
-            hyper::client::conn::http1::handshake(TokioIo::new(stream))
-                .await
-                .expect("HTTP/1.1")
+            hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.expect("HTTP/1.1")
         })
         .await;
         let connection = tokio::spawn(connection);
         let answer = soon("an answer", async {
-            read(
-                sender
-                    .send_request(self.request.map(Full::new))
-                    .await
-                    .expect("a response"),
-            )
-            .await
+            read(sender.send_request(self.request.map(Full::new)).await.expect("a response")).await
         })
         .await;
         connection.abort();
@@ -127,11 +108,7 @@ impl Call {
 async fn read(response: http::Response<hyper::body::Incoming>) -> Answer {
     let (parts, body) = response.into_parts();
     let body = body.collect().await.expect("a whole body").to_bytes();
-    Answer {
-        status: parts.status,
-        headers: parts.headers,
-        body,
-    }
+    Answer { status: parts.status, headers: parts.headers, body }
 }
 
 /// A connection on which a case writes bytes itself.
@@ -143,49 +120,31 @@ pub(super) struct Raw {
 
 impl Raw {
     pub(super) async fn open(address: SocketAddr) -> Self {
-        Self {
-            stream: TcpStream::connect(address).await.expect("a listener"),
-            read: Vec::new(),
-        }
+        Self { stream: TcpStream::connect(address).await.expect("a listener"), read: Vec::new() }
     }
 
     /// The next connection of a listener.
     pub(super) async fn accept(listener: &TcpListener) -> Self {
-        let (stream, _) = soon("a connection", listener.accept())
-            .await
-            .expect("accepted");
-        Self {
-            stream,
-            read: Vec::new(),
-        }
+        let (stream, _) = soon("a connection", listener.accept()).await.expect("accepted");
+        Self { stream, read: Vec::new() }
     }
 
     pub(super) async fn send(&mut self, text: &str) {
-        self.stream
-            .write_all(text.as_bytes())
-            .await
-            .expect("written");
+        self.stream.write_all(text.as_bytes()).await.expect("written");
     }
 
     /// Reads until `text` has come, and gives everything up to its end.
     pub(super) async fn until(&mut self, text: &str) -> String {
         soon(text, async {
             loop {
-                let found = self
-                    .read
-                    .windows(text.len())
-                    .position(|part| part == text.as_bytes());
+                let found = self.read.windows(text.len()).position(|part| part == text.as_bytes());
                 if let Some(start) = found {
                     let rest = self.read.split_off(start + text.len());
                     let read = std::mem::replace(&mut self.read, rest);
                     return String::from_utf8(read).expect("text");
                 }
                 let count = self.stream.read_buf(&mut self.read).await.expect("read");
-                assert!(
-                    count > 0,
-                    "closed after {:?}",
-                    String::from_utf8_lossy(&self.read)
-                );
+                assert!(count > 0, "closed after {:?}", String::from_utf8_lossy(&self.read));
             }
         })
         .await

@@ -19,23 +19,13 @@ async fn a_bad_configuration_exits_2_with_one_line_that_names_the_key() {
         ("listen = 7", "listen"),
         ("listen = ", "line 1"),
         ("[[route]]\npath = \"/a\"\nttl = \"0s\"", "ttl"),
-        (
-            "[[route]]\npath = \"/a\"\nno-such-route-key = 1",
-            "no-such-route-key",
-        ),
+        ("[[route]]\npath = \"/a\"\nno-such-route-key = 1", "no-such-route-key"),
     ] {
         for subcommand in ["serve", "check"] {
             let output = run_with(subcommand, text).await;
             let (out, err) = (&output.stdout, String::from_utf8_lossy(&output.stderr));
-            assert_eq!(
-                output.status.code(),
-                Some(2),
-                "{subcommand} {text:?}: {err}"
-            );
-            assert!(
-                err.starts_with("leasehold: ") && err.contains(key),
-                "{text:?}: {err}"
-            );
+            assert_eq!(output.status.code(), Some(2), "{subcommand} {text:?}: {err}");
+            assert!(err.starts_with("leasehold: ") && err.contains(key), "{text:?}: {err}");
             assert_eq!((err.lines().count(), out.len()), (1, 0), "{text:?}: {err}");
         }
     }
@@ -56,11 +46,7 @@ async fn check_prints_what_holds_and_what_it_allows() {
     let output = run_with("check", "[idempotency]\nnamespace = \"ns-7f3a\"").await;
     let out = String::from_utf8_lossy(&output.stdout);
     assert_eq!(output.status.code(), Some(0));
-    for part in [
-        "namespace = \"ns-7f3a\"",
-        "\"Idempotency-Key\"",
-        "1.16 successful writes",
-    ] {
+    for part in ["namespace = \"ns-7f3a\"", "\"Idempotency-Key\"", "1.16 successful writes"] {
         assert!(out.contains(part), "{part:?} is not in {out}");
     }
     let again = run_with("check", &out).await;
@@ -69,16 +55,10 @@ async fn check_prints_what_holds_and_what_it_allows() {
 
 #[tokio::test]
 async fn variables_and_flags_override_and_unknown_variables_are_errors() {
-    let environment = [
-        ("LEASEHOLD_IDEMPOTENCY_TTL", "90s"),
-        ("LEASEHOLD_PORT", "tcp://x"),
-    ];
+    let environment = [("LEASEHOLD_IDEMPOTENCY_TTL", "90s"), ("LEASEHOLD_PORT", "tcp://x")];
     let output = run(&["check", "--listen", "[::1]:1"], &environment).await;
     let out = String::from_utf8_lossy(&output.stdout);
-    assert!(
-        out.contains("ttl = \"1m 30s\"") && out.contains("listen = \"[::1]:1\""),
-        "{out}"
-    );
+    assert!(out.contains("ttl = \"1m 30s\"") && out.contains("listen = \"[::1]:1\""), "{out}");
     for (name, value) in [
         ("LEASEHOLD_IDEMPOTENCY_NOPE", "1"),
         ("LEASEHOLD_IDEMPOTENCY_TTL", "0s"),

@@ -19,10 +19,7 @@ fn file(kind: &str) -> PathBuf {
 /// The binary with none of the environment's settings.
 fn command(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_leasehold"));
-    command
-        .args(arguments)
-        .stdin(Stdio::null())
-        .kill_on_drop(true);
+    command.args(arguments).stdin(Stdio::null()).kill_on_drop(true);
     for (name, _) in std::env::vars_os() {
         if name.to_string_lossy().starts_with("LEASEHOLD_") || name == "RUST_LOG" {
             command.env_remove(name);
@@ -35,9 +32,7 @@ fn command(arguments: &[&str]) -> Command {
 pub(super) async fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = command(arguments);
     command.envs(environment.iter().copied());
-    soon("the end of the process", command.output())
-        .await
-        .expect("started")
+    soon("the end of the process", command.output()).await.expect("started")
 }
 
 /// Runs a subcommand with a configuration of this text to its end.
@@ -93,29 +88,19 @@ impl Gateway {
     async fn spawn(arguments: &[&str], config: PathBuf, environment: &[(&str, &str)]) -> Self {
         let log = file("log");
         let mut command = command(arguments);
-        command
-            .envs(environment.iter().copied())
-            .stdout(Stdio::piped());
+        command.envs(environment.iter().copied()).stdout(Stdio::piped());
         command.stderr(std::fs::File::create(&log).expect("created"));
         let mut child = command.spawn().expect("started");
         let lines = BufReader::new(child.stdout.take().expect("piped")).lines();
         let address = ([0, 0, 0, 0], 0).into();
-        let mut gateway = Self {
-            address,
-            admin: None,
-            child,
-            lines,
-            files: [config, log],
-        };
+        let mut gateway = Self { address, admin: None, child, lines, files: [config, log] };
         gateway.address = gateway.announced("listening on http://").await;
         gateway
     }
 
     async fn announced(&mut self, what: &str) -> SocketAddr {
         let line = self.line().await;
-        let address = line
-            .strip_prefix(what)
-            .unwrap_or_else(|| panic!("{line:?} for {what:?}"));
+        let address = line.strip_prefix(what).unwrap_or_else(|| panic!("{line:?} for {what:?}"));
         address.parse().expect("an address")
     }
 
@@ -133,20 +118,13 @@ impl Gateway {
     /// Sends SIGTERM.
     pub(super) async fn terminate(&self) {
         let id = self.child.id().expect("running").to_string();
-        let killed = Command::new("kill")
-            .args(["-TERM", &id])
-            .status()
-            .await
-            .expect("kill runs");
+        let killed = Command::new("kill").args(["-TERM", &id]).status().await.expect("kill runs");
         assert!(killed.success());
     }
 
     /// Waits for its end and gives the exit code.
     pub(super) async fn ended(&mut self) -> Option<i32> {
-        soon("the end of the gateway", self.child.wait())
-            .await
-            .expect("waited")
-            .code()
+        soon("the end of the gateway", self.child.wait()).await.expect("waited").code()
     }
 
     /// The metrics page.
@@ -159,9 +137,7 @@ impl Gateway {
     /// The value of one series as it is written on the page, `None` if it is absent.
     pub(super) async fn metric(&self, series: &str) -> Option<f64> {
         let page = self.metrics().await;
-        let value = page
-            .lines()
-            .find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
+        let value = page.lines().find_map(|line| line.strip_prefix(series)?.strip_prefix(' '));
         value.map(|value| value.parse().expect("a number"))
     }
 }

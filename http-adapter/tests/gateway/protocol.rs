@@ -19,28 +19,15 @@ async fn start() -> (TcpListener, Gateway) {
 async fn http2_with_prior_knowledge_works_on_the_same_port() {
     let upstream = Upstream::start().await;
     let gateway = Gateway::start(upstream.address, "").await;
-    let call = Call::post("/orders?a=1", &new_key())
-        .case("h2")
-        .header("x-a", "1");
+    let call = Call::post("/orders?a=1", &new_key()).case("h2").header("x-a", "1");
     assert_eq!(call.clone().send_h2(gateway.address).await.status, 201);
-    assert_eq!(
-        call.clone().send_h2(gateway.address).await.kind(),
-        "duplicate"
-    );
+    assert_eq!(call.clone().send_h2(gateway.address).await.kind(), "duplicate");
     assert_eq!(call.send(gateway.address).await.kind(), "duplicate");
-    let [(parts, body)] = &upstream.requests("h2")[..] else {
-        panic!("not one run")
-    };
-    assert_eq!(
-        (parts.uri.to_string().as_str(), &body[..]),
-        ("/orders?a=1", &b"{}"[..])
-    );
+    let [(parts, body)] = &upstream.requests("h2")[..] else { panic!("not one run") };
+    assert_eq!((parts.uri.to_string().as_str(), &body[..]), ("/orders?a=1", &b"{}"[..]));
     assert_eq!(
         (&parts.headers["host"], &parts.headers["x-a"]),
-        (
-            &"shop.test".parse().expect("a value"),
-            &"1".parse().expect("a value")
-        )
+        (&"shop.test".parse().expect("a value"), &"1".parse().expect("a value"))
     );
 }
 
@@ -57,15 +44,10 @@ async fn transfer_encoding_wins_over_content_length_and_the_connection_ends() {
         let head =
             format!("POST /a HTTP/1.1\r\nHost: a\r\nX-Case: {key}\r\nIdempotency-Key: {key}");
         let smuggled = "GET /smuggled HTTP/1.1\r\nHost: a\r\nX-Case: smuggled\r\n\r\n";
-        raw.send(&format!(
-            "{head}\r\n{framing}\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n{smuggled}"
-        ))
-        .await;
+        raw.send(&format!("{head}\r\n{framing}\r\n\r\n2\r\n{{}}\r\n0\r\n\r\n{smuggled}")).await;
         let all = raw.rest().await;
         assert_eq!(all.matches("HTTP/1.1 ").count(), 1, "{all}");
-        let [(parts, body)] = &upstream.requests(&key)[..] else {
-            panic!("not one run")
-        };
+        let [(parts, body)] = &upstream.requests(&key)[..] else { panic!("not one run") };
         assert!(
             !(parts.headers.contains_key("content-length")
                 && parts.headers.contains_key("transfer-encoding"))
@@ -81,32 +63,20 @@ async fn what_two_servers_may_read_differently_is_refused_and_the_connection_end
     let gateway = Gateway::start(upstream.address, "").await;
     for (request, status) in [
         ("POST / HTTP/1.1\r\nIdempotency-Key: k", 400),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nHost: a\r\nIdempotency-Key: k",
-            400,
-        ),
+        ("POST / HTTP/1.1\r\nHost: a\r\nHost: a\r\nIdempotency-Key: k", 400),
         ("CONNECT a:80 HTTP/1.1\r\nHost: a:80", 501),
         (
             "POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nTransfer-Encoding: gzip, chunked",
             501,
         ),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nTransfer-Encoding: gzip",
-            400,
-        ),
-        (
-            "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2",
-            400,
-        ),
+        ("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nTransfer-Encoding: gzip", 400),
+        ("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2", 400),
         ("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\x7f", 400),
     ] {
         let mut raw = Raw::open(gateway.address).await;
         raw.send(&format!("{request}\r\n\r\n")).await;
         let answer = raw.rest().await;
-        assert!(
-            answer.starts_with(&format!("HTTP/1.1 {status} ")),
-            "{request:?}: {answer:?}"
-        );
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{request:?}: {answer:?}");
     }
     assert_eq!(upstream.runs(""), 0);
 }
@@ -116,11 +86,7 @@ async fn a_head_that_is_too_large_is_431() {
     let upstream = Upstream::start().await;
     let gateway = Gateway::start(upstream.address, "").await;
     let mut raw = Raw::open(gateway.address).await;
-    raw.send(&format!(
-        "GET / HTTP/1.1\r\nHost: a\r\nX: {}",
-        "x".repeat(70_000)
-    ))
-    .await;
+    raw.send(&format!("GET / HTTP/1.1\r\nHost: a\r\nX: {}", "x".repeat(70_000))).await;
     assert!(raw.rest().await.starts_with("HTTP/1.1 431 "));
 }
 
@@ -128,37 +94,14 @@ async fn a_head_that_is_too_large_is_431() {
 async fn hop_by_hop_headers_stop_here_and_forwarding_headers_are_added() {
     let upstream = Upstream::start().await;
     let gateway = Gateway::start(upstream.address, "").await;
-    let script = Script::status(201)
-        .header("connection", "x-back")
-        .header("x-back", "1");
-    upstream.script(
-        "hop",
-        script
-            .header("keep-alive", "timeout=5")
-            .header("x-stay", "1"),
-    );
-    let call = Call::post("/orders", &new_key())
-        .case("hop")
-        .header("connection", "x-hop");
-    let call = call
-        .header("x-hop", "1")
-        .header("te", "trailers")
-        .header("proxy-connection", "x");
+    let script = Script::status(201).header("connection", "x-back").header("x-back", "1");
+    upstream.script("hop", script.header("keep-alive", "timeout=5").header("x-stay", "1"));
+    let call = Call::post("/orders", &new_key()).case("hop").header("connection", "x-hop");
+    let call = call.header("x-hop", "1").header("te", "trailers").header("proxy-connection", "x");
     let call = call.header("keep-alive", "timeout=5").header("x-end", "1");
-    let answer = call
-        .header("x-forwarded-for", "10.0.0.1")
-        .send(gateway.address)
-        .await;
-    let [(parts, _)] = &upstream.requests("hop")[..] else {
-        panic!("not one run")
-    };
-    for name in [
-        "connection",
-        "x-hop",
-        "te",
-        "proxy-connection",
-        "keep-alive",
-    ] {
+    let answer = call.header("x-forwarded-for", "10.0.0.1").send(gateway.address).await;
+    let [(parts, _)] = &upstream.requests("hop")[..] else { panic!("not one run") };
+    for name in ["connection", "x-hop", "te", "proxy-connection", "keep-alive"] {
         assert!(!parts.headers.contains_key(name), "{name}");
     }
     for (name, value) in [
@@ -170,10 +113,7 @@ async fn hop_by_hop_headers_stop_here_and_forwarding_headers_are_added() {
     ] {
         assert_eq!(parts.headers[name], value, "{name}");
     }
-    assert_eq!(
-        (answer.header("x-back"), answer.header("keep-alive")),
-        (None, None)
-    );
+    assert_eq!((answer.header("x-back"), answer.header("keep-alive")), (None, None));
     assert_eq!(answer.header("x-stay"), Some("1"));
 }
 
@@ -184,21 +124,13 @@ const SWITCH: &str = "HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: chat\r\n
 async fn an_unprotected_upgrade_is_tunnelled() {
     let (listener, gateway) = start().await;
     let mut client = Raw::open(gateway.address).await;
-    client
-        .send(&format!("GET /chat HTTP/1.1\r\nHost: a\r\n{UPGRADE}\r\n"))
-        .await;
+    client.send(&format!("GET /chat HTTP/1.1\r\nHost: a\r\n{UPGRADE}\r\n")).await;
     let mut upstream = Raw::accept(&listener).await;
     let head = upstream.until("\r\n\r\n").await.to_lowercase();
-    assert!(
-        head.contains("upgrade: chat") && head.contains("connection: upgrade"),
-        "{head}"
-    );
+    assert!(head.contains("upgrade: chat") && head.contains("connection: upgrade"), "{head}");
     upstream.send(&format!("{SWITCH}hello")).await;
     let head = client.until("\r\n\r\n").await.to_lowercase();
-    assert!(
-        head.starts_with("http/1.1 101 ") && head.contains("upgrade: chat"),
-        "{head}"
-    );
+    assert!(head.starts_with("http/1.1 101 ") && head.contains("upgrade: chat"), "{head}");
     client.until("hello").await;
     client.send("and back").await;
     upstream.until("and back").await;
@@ -224,10 +156,7 @@ async fn protected_upgrades_and_those_to_http_are_dropped() {
         upstream.send(SWITCH).await;
         assert!(client.until("\r\n\r\n").await.starts_with("HTTP/1.1 502 "));
     }
-    assert_eq!(
-        Call::post("/", &key).send(gateway.address).await.kind(),
-        "in-flight"
-    );
+    assert_eq!(Call::post("/", &key).send(gateway.address).await.kind(), "in-flight");
 }
 
 #[tokio::test]
@@ -241,18 +170,13 @@ async fn continue_is_sent_only_once_a_request_is_admitted() {
     );
     let mut first = Raw::open(gateway.address).await;
     first.send(&head).await;
-    assert_eq!(
-        first.until("\r\n\r\n").await,
-        "HTTP/1.1 100 Continue\r\n\r\n"
-    );
+    assert_eq!(first.until("\r\n\r\n").await, "HTTP/1.1 100 Continue\r\n\r\n");
     first.send("{}").await;
     assert!(first.until("\r\n\r\n").await.starts_with("HTTP/1.1 201 "));
     let mut second = Raw::open(gateway.address).await;
     second.send(&head).await;
     assert!(second.rest().await.starts_with("HTTP/1.1 409 "));
-    let [(parts, _)] = &upstream.requests("expects")[..] else {
-        panic!("not one run")
-    };
+    let [(parts, _)] = &upstream.requests("expects")[..] else { panic!("not one run") };
     assert!(!parts.headers.contains_key("expect"));
 }
 
@@ -262,29 +186,17 @@ async fn bodies_stream_both_ways_and_interim_responses_stop_here() {
     let key = new_key();
     let mut client = Raw::open(gateway.address).await;
     let head = format!("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n");
-    client
-        .send(&format!("{head}Content-Length: 6\r\n\r\nabc"))
-        .await;
+    client.send(&format!("{head}Content-Length: 6\r\n\r\nabc")).await;
     let mut upstream = Raw::accept(&listener).await;
     upstream.until("abc").await;
     client.send("def").await;
     upstream.until("def").await;
-    upstream
-        .send("HTTP/1.1 103 X\r\nX-Interim: 1\r\n\r\n")
-        .await;
-    upstream
-        .send("HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nghi\r\n")
-        .await;
+    upstream.send("HTTP/1.1 103 X\r\nX-Interim: 1\r\n\r\n").await;
+    upstream.send("HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nghi\r\n").await;
     let head = client.until("ghi").await;
-    assert!(
-        head.starts_with("HTTP/1.1 200 ") && !head.contains("nterim"),
-        "{head}"
-    );
+    assert!(head.starts_with("HTTP/1.1 200 ") && !head.contains("nterim"), "{head}");
     // The verdict has fallen although the body has not ended.
-    assert_eq!(
-        Call::post("/", &key).send(gateway.address).await.kind(),
-        "duplicate"
-    );
+    assert_eq!(Call::post("/", &key).send(gateway.address).await.kind(), "duplicate");
     upstream.send("3\r\njkl\r\n0\r\n\r\n").await;
     client.until("jkl\r\n0\r\n\r\n").await;
 }
@@ -295,21 +207,14 @@ async fn a_response_that_breaks_off_does_so_for_the_client_too_and_stays_committ
     let key = new_key();
     let mut client = Raw::open(gateway.address).await;
     let head = format!("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n");
-    client
-        .send(&format!("{head}Content-Length: 0\r\n\r\n"))
-        .await;
+    client.send(&format!("{head}Content-Length: 0\r\n\r\n")).await;
     let mut upstream = Raw::accept(&listener).await;
     upstream.until("\r\n\r\n").await;
-    upstream
-        .send("HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nghi\r\n")
-        .await;
+    upstream.send("HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nghi\r\n").await;
     client.until("ghi\r\n").await;
     drop(upstream);
     assert_eq!(client.rest().await, "");
-    assert_eq!(
-        Call::post("/", &key).send(gateway.address).await.kind(),
-        "duplicate"
-    );
+    assert_eq!(Call::post("/", &key).send(gateway.address).await.kind(), "duplicate");
 }
 
 #[tokio::test]
@@ -320,20 +225,11 @@ async fn one_connection_carries_many_requests_on_both_sides() {
     let mut upstream = Raw::accept(&listener).await;
     for number in 1..5 {
         upstream.until("\r\n\r\n").await;
-        upstream
-            .send("HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\nok")
-            .await;
+        upstream.send("HTTP/1.1 200 X\r\nContent-Length: 2\r\n\r\nok").await;
         client.until("ok").await;
-        client
-            .send(&format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n"))
-            .await;
+        client.send(&format!("GET /{number} HTTP/1.1\r\nHost: a\r\n\r\n")).await;
     }
-    assert!(
-        upstream
-            .until("\r\n\r\n")
-            .await
-            .starts_with("GET /4 HTTP/1.1\r\n")
-    );
+    assert!(upstream.until("\r\n\r\n").await.starts_with("GET /4 HTTP/1.1\r\n"));
 }
 
 #[tokio::test]
@@ -345,16 +241,8 @@ async fn old_and_unusual_targets_pass() {
             "GET /a HTTP/1.1",
             listener.local_addr().expect("an address").to_string(),
         ),
-        (
-            "OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n",
-            "OPTIONS * HTTP/1.1",
-            "a".to_owned(),
-        ),
-        (
-            "GET http://b/x?y HTTP/1.1\r\nHost: a\r\n\r\n",
-            "GET /x?y HTTP/1.1",
-            "b".to_owned(),
-        ),
+        ("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "OPTIONS * HTTP/1.1", "a".to_owned()),
+        ("GET http://b/x?y HTTP/1.1\r\nHost: a\r\n\r\n", "GET /x?y HTTP/1.1", "b".to_owned()),
         (
             "GET //a/../%2e?x=%zz HTTP/1.1\r\nHost: a\r\n\r\n",
             "GET //a/../%2e?x=%zz HTTP/1.1",
@@ -365,18 +253,9 @@ async fn old_and_unusual_targets_pass() {
         client.send(request).await;
         let mut upstream = Raw::accept(&listener).await;
         let head = upstream.until("\r\n\r\n").await;
-        assert!(
-            head.starts_with(&format!("{line}\r\n")),
-            "{request:?}: {head:?}"
-        );
-        assert!(
-            head.to_lowercase()
-                .contains(&format!("\r\nhost: {host}\r\n")),
-            "{head:?}"
-        );
-        upstream
-            .send("HTTP/1.1 200 X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n")
-            .await;
+        assert!(head.starts_with(&format!("{line}\r\n")), "{request:?}: {head:?}");
+        assert!(head.to_lowercase().contains(&format!("\r\nhost: {host}\r\n")), "{head:?}");
+        upstream.send("HTTP/1.1 200 X\r\nConnection: close\r\nContent-Length: 0\r\n\r\n").await;
         assert!(client.until("\r\n\r\n").await.contains(" 200 "));
     }
 }
@@ -386,21 +265,12 @@ async fn head_has_no_body() {
     let upstream = Upstream::start().await;
     let gateway = Gateway::start(upstream.address, "allowed-methods = [\"HEAD\"]").await;
     upstream.script("head", Script::status(200).body("four"));
-    let call = Call::new(Method::HEAD, "/")
-        .header("idempotency-key", "k")
-        .case("head");
+    let call = Call::new(Method::HEAD, "/").header("idempotency-key", "k").case("head");
     let first = call.clone().send(gateway.address).await;
-    assert_eq!(
-        (first.status.as_u16(), first.header("content-length")),
-        (200, Some("4"))
-    );
+    assert_eq!((first.status.as_u16(), first.header("content-length")), (200, Some("4")));
     assert_eq!(call.send(gateway.address).await.status, 409);
     let mut raw = Raw::open(gateway.address).await;
-    raw.send("HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n")
-        .await;
+    raw.send("HEAD / HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n").await;
     let answer = raw.rest().await;
-    assert!(
-        answer.starts_with("HTTP/1.1 400 ") && answer.ends_with("\r\n\r\n"),
-        "{answer:?}"
-    );
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.ends_with("\r\n\r\n"), "{answer:?}");
 }

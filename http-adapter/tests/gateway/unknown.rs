@@ -16,10 +16,7 @@ const CREATED: &str = "HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n";
 async fn start(top: &str, settings: &str) -> (TcpListener, Gateway) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
-    (
-        listener,
-        Gateway::start_with(address, top, settings, &[]).await,
-    )
+    (listener, Gateway::start_with(address, top, settings, &[]).await)
 }
 
 fn post(gateway: &Gateway, key: &str) -> JoinHandle<Answer> {
@@ -85,20 +82,16 @@ async fn a_held_key_is_free_after_its_time() {
 
 #[tokio::test]
 async fn an_upstream_without_an_answer_in_time_is_504_and_holds_the_key() {
-    for (settings, again) in [
-        ("", (409, "in-flight")),
-        ("on-unknown-outcome = \"release\"", (504, "gateway-timeout")),
-    ] {
+    for (settings, again) in
+        [("", (409, "in-flight")), ("on-unknown-outcome = \"release\"", (504, "gateway-timeout"))]
+    {
         let upstream = Upstream::start().await;
         let top = "upstream-timeout = \"300ms\"";
         let gateway = Gateway::start_with(upstream.address, top, settings, &[]).await;
         upstream.script("stuck", Script::status(201).gate(&gate()));
         let call = Call::post("/orders", &new_key()).case("stuck");
         let first = call.clone().send(gateway.address).await;
-        assert_eq!(
-            (first.status.as_u16(), first.kind().as_str()),
-            (504, "gateway-timeout")
-        );
+        assert_eq!((first.status.as_u16(), first.kind().as_str()), (504, "gateway-timeout"));
         let second = call.send(gateway.address).await;
         assert_eq!((second.status.as_u16(), second.kind().as_str()), again);
     }
@@ -136,10 +129,9 @@ async fn a_kept_connection_that_was_closed_is_replaced() {
 
 #[tokio::test]
 async fn an_upload_that_its_client_broke_off_frees_the_key() {
-    for framing in [
-        "Content-Length: 10\r\n\r\n12345",
-        "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n",
-    ] {
+    for framing in
+        ["Content-Length: 10\r\n\r\n12345", "Transfer-Encoding: chunked\r\n\r\n5\r\n12345\r\n"]
+    {
         let (listener, gateway) = start("", "hold-ttl = \"1h\"").await;
         let key = new_key();
         let mut client = Raw::open(gateway.address).await;
@@ -150,10 +142,7 @@ async fn an_upload_that_its_client_broke_off_frees_the_key() {
         assert_eq!(kind(post(&gateway, &key)).await, of(409, "in-flight"));
         drop(client);
         // What follows never looks like the end of a whole body.
-        assert!(
-            ["", "\r\n"].contains(&upstream.rest().await.as_str()),
-            "{framing:?}"
-        );
+        assert!(["", "\r\n"].contains(&upstream.rest().await.as_str()), "{framing:?}");
         let served = tokio::spawn(async move {
             let mut upstream = Raw::accept(&listener).await;
             upstream.until("\r\n\r\n{}").await;
@@ -171,9 +160,7 @@ async fn an_upload_that_takes_too_long_is_408_and_frees_the_key() {
     let key = new_key();
     let mut client = Raw::open(gateway.address).await;
     let head = format!("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n");
-    client
-        .send(&format!("{head}Content-Length: 10\r\n\r\n12345"))
-        .await;
+    client.send(&format!("{head}Content-Length: 10\r\n\r\n12345")).await;
     let mut upstream = Raw::accept(&listener).await;
     upstream.until("12345").await;
     assert!(client.rest().await.starts_with("HTTP/1.1 408 "));
@@ -189,18 +176,11 @@ async fn an_upload_that_takes_too_long_is_408_and_frees_the_key() {
 async fn an_answer_before_the_uploads_end_reaches_the_client() {
     let (listener, gateway) = start("", "").await;
     let mut client = Raw::open(gateway.address).await;
-    let head = format!(
-        "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {}\r\n",
-        new_key()
-    );
-    client
-        .send(&format!("{head}Content-Length: 1000000\r\n\r\n12345"))
-        .await;
+    let head = format!("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {}\r\n", new_key());
+    client.send(&format!("{head}Content-Length: 1000000\r\n\r\n12345")).await;
     let mut upstream = Raw::accept(&listener).await;
     upstream.until("12345").await;
-    upstream
-        .send("HTTP/1.1 413 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
-        .await;
+    upstream.send("HTTP/1.1 413 X\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").await;
     assert!(client.until("\r\n\r\n").await.starts_with("HTTP/1.1 413 "));
 }
 
@@ -219,15 +199,8 @@ async fn the_upstreams_own_verdict_wins_and_is_not_passed_on() {
         upstream.script(&case, script);
         let call = Call::post("/orders", &new_key()).case(&case);
         let first = call.clone().send(gateway.address).await;
-        assert_eq!(
-            (first.status.as_u16(), first.header("idempotency-verdict")),
-            (status, None)
-        );
+        assert_eq!((first.status.as_u16(), first.header("idempotency-verdict")), (status, None));
         let second = call.send(gateway.address).await;
-        assert_eq!(
-            (second.status.as_u16(), second.kind().as_str()),
-            again,
-            "{case}"
-        );
+        assert_eq!((second.status.as_u16(), second.kind().as_str()), again, "{case}");
     }
 }

@@ -28,10 +28,7 @@ pub(super) struct Script {
 
 impl Script {
     pub(super) fn status(status: u16) -> Self {
-        Self {
-            status: Some(status),
-            ..Self::default()
-        }
+        Self { status: Some(status), ..Self::default() }
     }
 
     pub(super) fn header(mut self, name: &'static str, value: &'static str) -> Self {
@@ -94,11 +91,7 @@ impl Upstream {
 
     /// Sets what requests of a case get from now on.
     pub(super) fn script(&self, case: &str, script: Script) {
-        self.state
-            .scripts
-            .lock()
-            .expect("unpoisoned")
-            .insert(case.to_owned(), script);
+        self.state.scripts.lock().expect("unpoisoned").insert(case.to_owned(), script);
     }
 
     async fn answer(&self, request: Request<Incoming>) -> Response<Full<Bytes>> {
@@ -107,19 +100,9 @@ impl Upstream {
         let Ok(body) = body.collect().await else {
             return Response::default();
         };
-        self.state
-            .requests
-            .lock()
-            .expect("unpoisoned")
-            .push((parts, body.to_bytes()));
+        self.state.requests.lock().expect("unpoisoned").push((parts, body.to_bytes()));
         self.state.begun.send_modify(|begun| *begun += 1);
-        let script = self
-            .state
-            .scripts
-            .lock()
-            .expect("unpoisoned")
-            .get(&case)
-            .cloned();
+        let script = self.state.scripts.lock().expect("unpoisoned").get(&case).cloned();
         let script = script.unwrap_or_default();
         if let Some(gate) = &script.gate {
             gate.acquire().await.expect("never closed").forget();
@@ -134,11 +117,7 @@ impl Upstream {
     /// The requests of a case that arrived whole.
     pub(super) fn requests(&self, case: &str) -> Vec<(Parts, Bytes)> {
         let requests = self.state.requests.lock().expect("unpoisoned");
-        requests
-            .iter()
-            .filter(|(parts, _)| self::case(parts) == case)
-            .cloned()
-            .collect()
+        requests.iter().filter(|(parts, _)| self::case(parts) == case).cloned().collect()
     }
 
     /// How many requests of a case have run.
@@ -155,9 +134,5 @@ impl Upstream {
 }
 
 fn case(parts: &Parts) -> &str {
-    parts
-        .headers
-        .get("x-case")
-        .and_then(|value| value.to_str().ok())
-        .unwrap_or_default()
+    parts.headers.get("x-case").and_then(|value| value.to_str().ok()).unwrap_or_default()
 }

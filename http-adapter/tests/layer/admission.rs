@@ -16,30 +16,15 @@ async fn the_first_request_runs_and_its_response_passes_unchanged() {
     let service = app.service(|_| async {
         let mut response = answer(201);
         for value in ["1", "2"] {
-            response
-                .headers_mut()
-                .append("x-a", value.parse().expect("a valid value"));
+            response.headers_mut().append("x-a", value.parse().expect("a valid value"));
         }
         Ok(response)
     });
-    let answer = service
-        .oneshot(order("k"))
-        .await
-        .expect("the handler does not fail");
+    let answer = service.oneshot(order("k")).await.expect("the handler does not fail");
     assert_eq!(answer.status(), 201);
-    assert_eq!(
-        answer.headers().get_all("x-a").iter().collect::<Vec<_>>(),
-        ["1", "2"]
-    );
+    assert_eq!(answer.headers().get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
     assert_eq!(text(answer).await, "handled");
-    assert_eq!(
-        (
-            app.outcomes("granted"),
-            app.calls("acquire"),
-            app.calls("commit")
-        ),
-        (1, 1, 1)
-    );
+    assert_eq!((app.outcomes("granted"), app.calls("acquire"), app.calls("commit")), (1, 1, 1));
 }
 
 #[tokio::test]
@@ -78,18 +63,9 @@ async fn a_duplicate_of_a_running_request_is_409_with_a_fixed_retry_after() {
     assert!(!second.headers().contains_key("stripe-should-retry"));
     assert_eq!(problem(second).await, (409, 40910, "in-flight".to_owned()));
     gate.open(1);
-    assert_eq!(
-        first.await.expect("no panic").expect("no error").status(),
-        201
-    );
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "duplicate"
-    );
-    assert_eq!(
-        (app.outcomes("in_flight"), app.outcomes("duplicate")),
-        (1, 1)
-    );
+    assert_eq!(first.await.expect("no panic").expect("no error").status(), 201);
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "duplicate");
+    assert_eq!((app.outcomes("in_flight"), app.outcomes("duplicate")), (1, 1));
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -111,9 +87,7 @@ async fn two_hundred_at_once_run_once() {
         requests.spawn(service.clone().oneshot(order("k")));
     }
     let answers = requests.join_all().await;
-    let statuses = answers
-        .into_iter()
-        .map(|answer| answer.expect("no error").status().as_u16());
+    let statuses = answers.into_iter().map(|answer| answer.expect("no error").status().as_u16());
     assert_eq!(statuses.filter(|status| *status == 201).count(), 1);
     assert_eq!(seen.len(), 1);
     assert_eq!(app.outcomes("in_flight") + app.outcomes("duplicate"), 199);
@@ -133,17 +107,12 @@ async fn a_mismatch_is_422_in_flight_and_completed() {
         gate.open(1);
         app.layer.running().idle().await;
     }
-    assert_eq!(
-        first.await.expect("no panic").expect("no error").status(),
-        201
-    );
+    assert_eq!(first.await.expect("no panic").expect("no error").status(), 201);
 }
 
 #[tokio::test]
 async fn a_full_store_refuses_and_keeps_what_it_has() {
-    let config = MemoryConfig::default()
-        .max_entries(2)
-        .late_grace(Duration::ZERO);
+    let config = MemoryConfig::default().max_entries(2).late_grace(Duration::ZERO);
     let ttl = Ttl::new(Duration::from_secs(10)).expect("a valid ttl");
     let app = App::with_config(config, Routes::new(Policy::default().ttl(ttl)));
     for key in ["a", "b"] {
@@ -165,14 +134,8 @@ async fn a_closed_store_is_503_and_the_handler_does_not_run() {
     let app = App::new(Policy::default());
     app.memory.close();
     let answer = app.send(order("k"), 201).await;
-    assert_eq!(
-        problem(answer).await,
-        (503, 50310, "store-unavailable".to_owned())
-    );
-    assert_eq!(
-        (app.outcomes("store_unavailable"), app.outcomes("granted")),
-        (1, 0)
-    );
+    assert_eq!(problem(answer).await, (503, 50310, "store-unavailable".to_owned()));
+    assert_eq!((app.outcomes("store_unavailable"), app.outcomes("granted")), (1, 0));
 }
 
 #[tokio::test]
@@ -194,22 +157,14 @@ async fn the_handler_sees_its_lease_and_tokens_rise() {
     let service = app.service({
         let seen = seen.clone();
         move |request| {
-            let lease = request
-                .extensions()
-                .get::<HeldLease>()
-                .expect("a lease")
-                .clone();
+            let lease = request.extensions().get::<HeldLease>().expect("a lease").clone();
             assert!(!lease.is_lost());
             seen.push(lease.token());
             async { Ok(answer(500)) }
         }
     });
     for _ in 0..2 {
-        service
-            .clone()
-            .oneshot(order("k"))
-            .await
-            .expect("the handler does not fail");
+        service.clone().oneshot(order("k")).await.expect("the handler does not fail");
     }
     let tokens = seen.take();
     assert!(tokens[0] < tokens[1], "{tokens:?}");
@@ -218,13 +173,8 @@ async fn the_handler_sees_its_lease_and_tokens_rise() {
 #[tokio::test]
 async fn the_address_is_that_of_namespace_method_path_and_key() {
     let app = App::new(Policy::default());
-    app.send(request(Method::PUT, "/a%20b?c=d", "\"k\""), 200)
-        .await;
-    let state = app
-        .memory
-        .peek(address("PUT", "/a%20b", "k"))
-        .await
-        .expect("memory answers");
+    app.send(request(Method::PUT, "/a%20b?c=d", "\"k\""), 200).await;
+    let state = app.memory.peek(address("PUT", "/a%20b", "k")).await.expect("memory answers");
     assert!(matches!(state, RecordState::Completed { .. }), "{state:?}");
 }
 
@@ -237,10 +187,7 @@ async fn a_digester_with_a_secret_moves_every_address() {
         &layer,
         tower::service_fn(|_| async { Ok::<_, std::convert::Infallible>(answer(200)) }),
     );
-    service
-        .oneshot(order("k"))
-        .await
-        .expect("the handler does not fail");
+    service.oneshot(order("k")).await.expect("the handler does not fail");
     assert_eq!(app.state("k").await, RecordState::Free);
     let moved = digester.address(&[b"default", b"POST", b"/orders", b"k"]);
     let state = app.memory.peek(moved).await.expect("memory answers");

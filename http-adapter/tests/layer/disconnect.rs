@@ -16,20 +16,11 @@ async fn a_handler_whose_client_has_gone_finishes_and_commits() {
     assert!((&mut response).now_or_never().is_none());
     gate.begun().await;
     drop(response);
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "in-flight"
-    );
-    assert_eq!(
-        (app.layer.running().count(), app.sample("leasehold_running")),
-        (1, Some(1))
-    );
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "in-flight");
+    assert_eq!((app.layer.running().count(), app.sample("leasehold_running")), (1, Some(1)));
     gate.open(1);
     app.layer.running().idle().await;
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "duplicate"
-    );
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "duplicate");
     assert_eq!((app.verdicts("commit"), app.outcomes("granted")), (1, 1));
 }
 
@@ -83,19 +74,12 @@ async fn a_response_that_was_never_polled_has_done_nothing() {
     let app = App::new(Policy::default());
     drop(app.gated(&Gate::default()).call(order("k")));
     app.layer.running().idle().await;
-    assert_eq!(
-        (app.state("k").await, app.calls("acquire")),
-        (RecordState::Free, 0)
-    );
+    assert_eq!((app.state("k").await, app.calls("acquire")), (RecordState::Free, 0));
 }
 
 #[test]
 fn without_a_runtime_at_the_drop_the_lease_ends_by_itself() {
-    let runtime = || {
-        tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()
-    };
+    let runtime = || tokio::runtime::Builder::new_current_thread().enable_all().build();
     let app = App::new(Policy::default());
     let gate = Gate::default();
     let mut response = app.gated(&gate).call(order("k"));
@@ -105,10 +89,7 @@ fn without_a_runtime_at_the_drop_the_lease_ends_by_itself() {
     drop(response);
     assert_eq!(app.layer.running().count(), 0);
     runtime().expect("a runtime").block_on(async {
-        assert_eq!(
-            problem(app.send(order("k"), 201).await).await.2,
-            "in-flight"
-        );
+        assert_eq!(problem(app.send(order("k"), 201).await).await.2, "in-flight");
         app.clock.advance(std::time::Duration::from_secs(31));
         assert_eq!(app.order("k", 201).await, 201);
     });

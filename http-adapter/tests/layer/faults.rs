@@ -10,28 +10,16 @@ use crate::support::{order, problem};
 
 #[tokio::test(start_paused = true)]
 async fn an_acquire_without_an_answer_is_503_and_abandoned_once() {
-    for fault in [
-        Fault::LostBefore,
-        Fault::LostAfter,
-        Fault::Hang,
-        Fault::HangAfter,
-    ] {
+    for fault in [Fault::LostBefore, Fault::LostAfter, Fault::Hang, Fault::HangAfter] {
         let app = Faulty::app(Policy::default());
         app.store.fail("acquire", fault.clone());
         let answer = app.send(order("k"), 201).await;
         let (status, code, kind) = problem(answer).await;
-        assert_eq!(
-            (status, code, &*kind),
-            (503, 50310, "store-unavailable"),
-            "{fault:?}"
-        );
+        assert_eq!((status, code, &*kind), (503, 50310, "store-unavailable"), "{fault:?}");
         // Beside the answer, as soon as the runtime comes to it.
         tokio::time::sleep(Duration::from_millis(1)).await;
         assert_eq!(app.store.calls.take(), ["acquire", "abandon"], "{fault:?}");
-        assert_eq!(
-            (app.outcomes("store_unavailable"), app.outcomes("granted")),
-            (1, 0)
-        );
+        assert_eq!((app.outcomes("store_unavailable"), app.outcomes("granted")), (1, 0));
         assert_eq!(app.sample("leasehold_running"), Some(0));
     }
 }
@@ -44,10 +32,7 @@ async fn an_acquire_is_waited_for_exactly_as_long_as_the_policy_says() {
     assert_eq!(app.order("k", 201).await, 503);
     let took = begun.elapsed();
     // Paused time moves in steps of 1 ms.
-    assert!(
-        (Duration::from_secs(7)..Duration::from_millis(7010)).contains(&took),
-        "{took:?}"
-    );
+    assert!((Duration::from_secs(7)..Duration::from_millis(7010)).contains(&took), "{took:?}");
     assert_eq!(app.order("k", 201).await, 201);
 }
 
@@ -63,12 +48,7 @@ async fn an_abandon_that_hangs_holds_nothing_up() {
 
 #[tokio::test(start_paused = true)]
 async fn a_commit_that_fails_is_counted_never_released_and_hides_no_success() {
-    for fault in [
-        Fault::LostBefore,
-        Fault::LostAfter,
-        Fault::Hang,
-        Fault::HangAfter,
-    ] {
+    for fault in [Fault::LostBefore, Fault::LostAfter, Fault::Hang, Fault::HangAfter] {
         let app = Faulty::app(Policy::default());
         app.store.fail("commit", fault.clone());
         assert_eq!(app.order("k", 201).await, 201, "{fault:?}");

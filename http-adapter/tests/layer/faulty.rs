@@ -55,10 +55,7 @@ impl Faulty {
 
     /// Puts a fault behind those that wait for their calls.
     pub(crate) fn fail(&self, verb: &'static str, fault: Fault) {
-        self.faults
-            .lock()
-            .expect("not poisoned")
-            .push_back((verb, fault));
+        self.faults.lock().expect("not poisoned").push_back((verb, fault));
     }
 
     /// Asks for each acquire with another fingerprint, as if each request were another one.
@@ -114,10 +111,7 @@ impl LeaseStore for Faulty {
             None => terms,
         };
         let call = self.store.acquire(address, terms);
-        self.call("acquire", call, |error| {
-            Err(AcquireError::Unavailable(error))
-        })
-        .await
+        self.call("acquire", call, |error| Err(AcquireError::Unavailable(error))).await
     }
 
     async fn commit(
@@ -127,8 +121,7 @@ impl LeaseStore for Faulty {
         ttl: Ttl,
     ) -> Result<(), CommitError> {
         let call = self.store.commit(lease, outcome, ttl);
-        self.call("commit", call, |error| Err(CommitError::Unavailable(error)))
-            .await
+        self.call("commit", call, |error| Err(CommitError::Unavailable(error))).await
     }
 
     async fn attach(&self, lease: &Lease, outcome: Outcome) -> Result<(), AttachError> {
@@ -137,21 +130,16 @@ impl LeaseStore for Faulty {
 
     async fn release(&self, lease: &mut Lease) -> Result<(), ReleaseError> {
         let call = self.store.release(lease);
-        self.call("release", call, |error| {
-            Err(ReleaseError::Unavailable(error))
-        })
-        .await
+        self.call("release", call, |error| Err(ReleaseError::Unavailable(error))).await
     }
 
     async fn abandon(&self, address: Address, attempt: Attempt) -> Result<(), StoreError> {
-        self.call("abandon", self.store.abandon(address, attempt), Err)
-            .await
+        self.call("abandon", self.store.abandon(address, attempt), Err).await
     }
 
     async fn renew(&self, lease: &mut Lease, lease_ttl: Ttl) -> Result<Instant, RenewError> {
         let call = self.store.renew(lease, lease_ttl);
-        self.call("renew", call, |error| Err(RenewError::Unavailable(error)))
-            .await
+        self.call("renew", call, |error| Err(RenewError::Unavailable(error))).await
     }
 
     async fn peek(&self, address: Address) -> Result<RecordState, StoreError> {

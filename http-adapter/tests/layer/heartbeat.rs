@@ -30,27 +30,14 @@ fn showing<S: LeaseStore + Clone>(
 ) -> impl Future<Output = u16> + Send + 'static {
     let (gate, leases) = (gate.clone(), leases.clone());
     let service = app.service(move |request| {
-        leases.push(
-            request
-                .extensions()
-                .get::<HeldLease>()
-                .expect("a lease")
-                .clone(),
-        );
+        leases.push(request.extensions().get::<HeldLease>().expect("a lease").clone());
         let gate = gate.clone();
         async move {
             gate.pass().await;
             Ok(answer(201))
         }
     });
-    async move {
-        service
-            .oneshot(order("k"))
-            .await
-            .expect("no error")
-            .status()
-            .as_u16()
-    }
+    async move { service.oneshot(order("k")).await.expect("no error").status().as_u16() }
 }
 
 #[tokio::test(start_paused = true)]
@@ -63,24 +50,14 @@ async fn a_long_handler_keeps_its_key_by_renewals_at_a_third() {
     let deadline = lease.deadline();
     for minute in 1..=10 {
         pass(&app, 60).await;
-        assert_eq!(
-            problem(app.send(order("k"), 201).await).await.2,
-            "in-flight",
-            "{minute}"
-        );
+        assert_eq!(problem(app.send(order("k"), 201).await).await.2, "in-flight", "{minute}");
     }
     let renewals = app.sample("leasehold_renewals_total").expect("exported");
-    assert!(
-        (59..=60).contains(&renewals),
-        "{renewals} renewals in 600 s"
-    );
+    assert!((59..=60).contains(&renewals), "{renewals} renewals in 600 s");
     assert!(lease.deadline() >= deadline + Duration::from_secs(580));
     gate.open(1);
     assert_eq!(first.await.expect("no panic"), 201);
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "duplicate"
-    );
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "duplicate");
     assert_eq!(app.sample("leasehold_lease_lost_total"), Some(0));
     assert!(!lease.is_lost());
 }
@@ -94,16 +71,10 @@ async fn renewals_go_on_after_the_client_has_gone() {
     first.abort();
     assert!(first.await.expect_err("aborted").is_cancelled());
     pass(&app, 100).await;
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "in-flight"
-    );
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "in-flight");
     gate.open(1);
     app.layer.running().idle().await;
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "duplicate"
-    );
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "duplicate");
 }
 
 #[tokio::test(start_paused = true)]
@@ -131,10 +102,7 @@ async fn without_renewal_the_key_is_free_when_the_lease_ends() {
     assert_eq!(first.await.expect("no panic"), 201);
     assert_eq!(app.calls("renew"), 0);
     // The second run's commit stands; the first one's came too late, and its lease was lost.
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "duplicate"
-    );
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "duplicate");
     assert_eq!(app.sample("leasehold_lease_lost_total"), Some(1));
     assert_eq!(app.sample("leasehold_commit_errors_total"), Some(1));
     assert!(leases.take().remove(0).is_lost());
@@ -147,12 +115,7 @@ async fn a_lost_lease_is_visible_and_counted_once() {
     let first = tokio::spawn(showing(&app, &gate, &leases));
     gate.begun().await;
     let lease = leases.take().remove(0);
-    assert!(
-        app.memory
-            .forget(address("POST", "/orders", "k"))
-            .await
-            .expect("memory answers")
-    );
+    assert!(app.memory.forget(address("POST", "/orders", "k")).await.expect("memory answers"));
     pass(&app, 9).await;
     assert!(!lease.is_lost());
     pass(&app, 2).await;

@@ -39,11 +39,7 @@ async fn every_bad_key_is_400_and_the_store_is_not_asked() {
         let (status, code, kind) = refusal(&app, lines).await;
         assert_eq!((status, code, &*kind), INVALID, "{lines:?}");
     }
-    let counted = (
-        app.outcomes("invalid_key"),
-        app.outcomes("granted"),
-        app.calls("acquire"),
-    );
+    let counted = (app.outcomes("invalid_key"), app.outcomes("granted"), app.calls("acquire"));
     assert_eq!(counted, (12, 0, 0));
 }
 
@@ -85,23 +81,11 @@ async fn the_same_key_on_another_path_or_method_runs() {
 #[tokio::test]
 async fn namespaces_separate_keys_and_join_paths_of_none() {
     let named = |name| Policy::default().namespace(leasehold::Namespace::new(name).expect("valid"));
-    let routes = Routes::new(Policy::default()).route(
-        Pattern::parse("/v1/{id}").expect("a valid pattern"),
-        named("one"),
-    );
+    let routes = Routes::new(Policy::default())
+        .route(Pattern::parse("/v1/{id}").expect("a valid pattern"), named("one"));
     let app = App::with_routes(routes);
-    assert_eq!(
-        app.send(request(Method::POST, "/v1/a", "k"), 201)
-            .await
-            .status(),
-        201
-    );
-    assert_eq!(
-        app.send(request(Method::POST, "/v2/a", "k"), 201)
-            .await
-            .status(),
-        201
-    );
+    assert_eq!(app.send(request(Method::POST, "/v1/a", "k"), 201).await.status(), 201);
+    assert_eq!(app.send(request(Method::POST, "/v2/a", "k"), 201).await.status(), 201);
     let granted = "leasehold_requests_total{namespace=\"one\",outcome=\"granted\"}";
     assert_eq!((app.sample(granted), app.outcomes("granted")), (Some(1), 1));
 }

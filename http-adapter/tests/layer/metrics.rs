@@ -27,24 +27,14 @@ async fn every_counter_is_exported_at_zero_for_every_declared_namespace() {
     for namespace in ["default", "other"] {
         for outcome in OUTCOMES {
             let labels = format!("{{namespace=\"{namespace}\",outcome=\"{outcome}\"}}");
-            assert_eq!(
-                app.sample(&format!("leasehold_requests_total{labels}")),
-                Some(0)
-            );
+            assert_eq!(app.sample(&format!("leasehold_requests_total{labels}")), Some(0));
         }
         for verdict in ["commit", "release", "hold"] {
             let labels = format!("{{namespace=\"{namespace}\",verdict=\"{verdict}\"}}");
-            assert_eq!(
-                app.sample(&format!("leasehold_verdicts_total{labels}")),
-                Some(0)
-            );
+            assert_eq!(app.sample(&format!("leasehold_verdicts_total{labels}")), Some(0));
         }
     }
-    for name in [
-        "lease_lost_total",
-        "commit_errors_total",
-        "release_errors_total",
-    ] {
+    for name in ["lease_lost_total", "commit_errors_total", "release_errors_total"] {
         assert_eq!(app.sample(&format!("leasehold_{name}")), Some(0));
     }
     for name in ["renewals_total", "running"] {
@@ -68,14 +58,7 @@ async fn the_buckets_of_store_calls_go_from_a_microsecond_to_five_seconds() {
         .collect();
     assert_eq!((bounds.first(), bounds.last()), (Some(&1e-6), Some(&5.0)));
     assert!(bounds.is_sorted());
-    assert_eq!(
-        (
-            app.calls("acquire"),
-            app.calls("commit"),
-            app.calls("release")
-        ),
-        (1, 1, 0)
-    );
+    assert_eq!((app.calls("acquire"), app.calls("commit"), app.calls("release")), (1, 1, 0));
 }
 
 #[tokio::test]
@@ -84,8 +67,7 @@ async fn the_stores_usage_is_exported_once_it_was_observed() {
     assert_eq!(app.sample("leasehold_entries"), None);
     assert_eq!(app.sample("leasehold_max_entries"), None);
     app.order("k", 201).await;
-    app.metrics
-        .observe_usage(app.memory.usage().expect("memory counts"));
+    app.metrics.observe_usage(app.memory.usage().expect("memory counts"));
     assert_eq!(app.sample("leasehold_entries"), Some(1));
     assert_eq!(app.sample("leasehold_max_entries"), Some(100_000));
 }
@@ -97,15 +79,7 @@ async fn a_namespace_that_no_policy_declares_has_no_counters() {
     let names: std::collections::BTreeSet<_> = app
         .export()
         .lines()
-        .filter_map(|line| {
-            Some(
-                line.split("namespace=\"")
-                    .nth(1)?
-                    .split('"')
-                    .next()?
-                    .to_owned(),
-            )
-        })
+        .filter_map(|line| Some(line.split("namespace=\"").nth(1)?.split('"').next()?.to_owned()))
         .collect();
     assert_eq!(names.into_iter().collect::<Vec<_>>(), ["default"]);
 }

@@ -17,10 +17,7 @@ struct Log(Arc<Mutex<Vec<u8>>>);
 
 impl io::Write for Log {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0
-            .lock()
-            .expect("not poisoned")
-            .extend_from_slice(bytes);
+        self.0.lock().expect("not poisoned").extend_from_slice(bytes);
         Ok(bytes.len())
     }
 
@@ -56,9 +53,7 @@ async fn the_raw_key_stays_in_the_request() {
         for (verb, fault) in [("commit", Fault::Hang), ("release", Fault::LostBefore)] {
             app.store.fail(verb, fault);
         }
-        let answer = app
-            .send(order(key), if key.ends_with("failing") { 500 } else { 201 })
-            .await;
+        let answer = app.send(order(key), if key.ends_with("failing") { 500 } else { 201 }).await;
         shown += &format!("{:?}", answer.headers());
         shown += &text(answer).await;
     }
@@ -71,13 +66,7 @@ async fn the_raw_key_stays_in_the_request() {
     shown += &app.export();
 
     let log = String::from_utf8(log.0.lock().expect("not poisoned").clone()).expect("text");
-    for event in [
-        "granted",
-        "commit failed",
-        "release failed",
-        "acquire failed",
-        "address=",
-    ] {
+    for event in ["granted", "commit failed", "release failed", "acquire failed", "address="] {
         assert!(log.contains(event), "{event} is not in {log}");
     }
     assert!(!log.contains(secret), "{log}");

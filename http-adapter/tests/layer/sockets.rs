@@ -22,24 +22,18 @@ async fn serve(app: &App, gate: &Gate, seen: &Seen<String>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let (gate, seen) = (gate.clone(), seen.clone());
-    let service = app
-        .layer
-        .layer(service_fn(move |request: Request<Incoming>| {
-            let (gate, seen) = (gate.clone(), seen.clone());
-            async move {
-                let path = request.uri().path().to_owned();
-                let body = request
-                    .into_body()
-                    .collect()
-                    .await
-                    .map_err(|_| Failure("no body"))?;
-                seen.push(String::from_utf8_lossy(&body.to_bytes()).into_owned());
-                if path == "/orders" {
-                    gate.pass().await;
-                }
-                Ok::<_, Failure>(answer(201))
+    let service = app.layer.layer(service_fn(move |request: Request<Incoming>| {
+        let (gate, seen) = (gate.clone(), seen.clone());
+        async move {
+            let path = request.uri().path().to_owned();
+            let body = request.into_body().collect().await.map_err(|_| Failure("no body"))?;
+            seen.push(String::from_utf8_lossy(&body.to_bytes()).into_owned());
+            if path == "/orders" {
+                gate.pass().await;
             }
-        }));
+            Ok::<_, Failure>(answer(201))
+        }
+    }));
     tokio::spawn(async move {
         while let Ok((stream, _)) = listener.accept().await {
             let service = TowerToHyperService::new(service.clone());
@@ -68,10 +62,7 @@ async fn raw(address: SocketAddr, head: &[u8]) -> u16 {
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer).await.expect("an answer");
     let text = String::from_utf8_lossy(&answer);
-    text.split(' ')
-        .nth(1)
-        .and_then(|status| status.parse().ok())
-        .expect("a status line")
+    text.split(' ').nth(1).and_then(|status| status.parse().ok()).expect("a status line")
 }
 
 #[tokio::test]
@@ -114,16 +105,10 @@ async fn a_handler_outlives_a_connection_of_http1_that_is_closed() {
     stream.write_all(b"body").await.expect("written");
     gate.begun().await;
     drop(stream);
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "in-flight"
-    );
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "in-flight");
     gate.open(1);
     app.layer.running().idle().await;
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "duplicate"
-    );
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "duplicate");
     assert_eq!(seen.take(), ["body"]);
 }
 
@@ -133,39 +118,23 @@ async fn a_handler_outlives_a_stream_of_http2_that_is_reset() {
     let gate = Gate::default();
     let address = serve(&app, &gate, &Seen::default()).await;
     let stream = TokioIo::new(TcpStream::connect(address).await.expect("a connection"));
-    let (mut client, connection) = http2::handshake(TokioExecutor::new(), stream)
-        .await
-        .expect("a handshake");
+    let (mut client, connection) =
+        http2::handshake(TokioExecutor::new(), stream).await.expect("a handshake");
     tokio::spawn(connection);
     let post = |path: &str| {
         let request = Request::post(format!("http://h{path}")).header("idempotency-key", "k");
-        request
-            .body(Empty::<Bytes>::new())
-            .expect("a valid request")
+        request.body(Empty::<Bytes>::new()).expect("a valid request")
     };
     let response = tokio::spawn(client.send_request(post("/orders")));
     gate.begun().await;
     response.abort();
     assert!(response.await.expect_err("aborted").is_cancelled());
     // The connection lives on; by the time that it answers this, it has read the reset.
-    assert_eq!(
-        client
-            .send_request(post("/other"))
-            .await
-            .expect("an answer")
-            .status(),
-        201
-    );
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "in-flight"
-    );
+    assert_eq!(client.send_request(post("/other")).await.expect("an answer").status(), 201);
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "in-flight");
     gate.open(1);
     app.layer.running().idle().await;
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "duplicate"
-    );
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "duplicate");
 }
 
 #[tokio::test]
@@ -193,29 +162,14 @@ async fn one_connection_serves_first_requests_and_duplicates_with_their_bodies()
     let (mut client, connection) = http1::handshake(stream).await.expect("a handshake");
     tokio::spawn(connection);
     for (status, content_type) in [(201, None), (409, Some("application/problem+json"))] {
-        let request = Request::post("/x")
-            .header("host", "h")
-            .header("idempotency-key", "k");
-        let request = request
-            .body(Full::new(Bytes::from("body")))
-            .expect("a valid request");
+        let request = Request::post("/x").header("host", "h").header("idempotency-key", "k");
+        let request = request.body(Full::new(Bytes::from("body"))).expect("a valid request");
         let response = client.send_request(request).await.expect("an answer");
         assert_eq!(response.status(), status);
-        let given = response
-            .headers()
-            .get("content-type")
-            .map(|value| value.as_bytes());
+        let given = response.headers().get("content-type").map(|value| value.as_bytes());
         assert_eq!(given, content_type.map(str::as_bytes));
-        let length = response.headers()["content-length"]
-            .to_str()
-            .expect("text")
-            .to_owned();
-        let body = response
-            .into_body()
-            .collect()
-            .await
-            .expect("a whole body")
-            .to_bytes();
+        let length = response.headers()["content-length"].to_str().expect("text").to_owned();
+        let body = response.into_body().collect().await.expect("a whole body").to_bytes();
         assert_eq!(length, body.len().to_string());
         assert!(!body.is_empty());
     }

@@ -76,9 +76,7 @@ async fn whatever_happens_each_write_succeeds_at_most_once() {
 
     let mut counts = BTreeMap::new();
     for key in successes.take() {
-        *counts
-            .entry(key.to_str().expect("ascii").to_owned())
-            .or_insert(0) += 1;
+        *counts.entry(key.to_str().expect("ascii").to_owned()).or_insert(0) += 1;
     }
     assert!(!counts.is_empty(), "nothing succeeded");
     let ends = app.verdicts("commit") + app.verdicts("release");

@@ -66,14 +66,7 @@ impl<S: LeaseStore + Clone> App<S> {
         let mut registry = Registry::default();
         metrics.register(&mut registry);
         let layer = IdempotentLayer::new(store.clone(), routes).metrics(metrics.clone());
-        Self {
-            layer,
-            store,
-            memory,
-            clock,
-            registry,
-            metrics,
-        }
+        Self { layer, store, memory, clock, registry, metrics }
     }
 
     /// The service around a handler.
@@ -100,10 +93,7 @@ impl<S: LeaseStore + Clone> App<S> {
     /// Sends a request to a handler that answers with a status.
     pub(crate) async fn send(&self, request: Request<Body>, status: u16) -> Answer {
         let service = self.service(move |_| async move { Ok(answer(status)) });
-        service
-            .oneshot(request)
-            .await
-            .expect("the handler does not fail")
+        service.oneshot(request).await.expect("the handler does not fail")
     }
 
     /// Sends an order with a key to a handler that answers with a status; gives the status.
@@ -113,10 +103,7 @@ impl<S: LeaseStore + Clone> App<S> {
 
     /// What the store keeps for an order with a key.
     pub(crate) async fn state(&self, key: &str) -> RecordState {
-        self.memory
-            .peek(address("POST", "/orders", key))
-            .await
-            .expect("memory always answers")
+        self.memory.peek(address("POST", "/orders", key)).await.expect("memory always answers")
     }
 
     /// The whole export.
@@ -129,49 +116,36 @@ impl<S: LeaseStore + Clone> App<S> {
     /// One sample, by its name and labels as they are exported; none if it is not exported.
     pub(crate) fn sample(&self, name: &str) -> Option<u64> {
         let export = self.export();
-        let line = export
-            .lines()
-            .find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
+        let line = export.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '))?;
         Some(line.parse().expect("a whole number"))
     }
 
     /// How many requests had an outcome, in the namespace `default`.
     pub(crate) fn outcomes(&self, outcome: &str) -> u64 {
         let labels = format!("{{namespace=\"default\",outcome=\"{outcome}\"}}");
-        self.sample(&format!("leasehold_requests_total{labels}"))
-            .expect("exported")
+        self.sample(&format!("leasehold_requests_total{labels}")).expect("exported")
     }
 
     /// How many handlers ended with a verdict, in the namespace `default`.
     pub(crate) fn verdicts(&self, verdict: &str) -> u64 {
         let labels = format!("{{namespace=\"default\",verdict=\"{verdict}\"}}");
-        self.sample(&format!("leasehold_verdicts_total{labels}"))
-            .expect("exported")
+        self.sample(&format!("leasehold_verdicts_total{labels}")).expect("exported")
     }
 
     /// How many calls of a verb the store got.
     pub(crate) fn calls(&self, verb: &str) -> u64 {
-        self.sample(&format!("leasehold_store_seconds_count{{verb=\"{verb}\"}}"))
-            .expect("exported")
+        self.sample(&format!("leasehold_store_seconds_count{{verb=\"{verb}\"}}")).expect("exported")
     }
 }
 
 pub(crate) fn address(method: &str, path: &str, key: &str) -> Address {
-    let parts = [
-        &b"default"[..],
-        method.as_bytes(),
-        path.as_bytes(),
-        key.as_bytes(),
-    ];
+    let parts = [&b"default"[..], method.as_bytes(), path.as_bytes(), key.as_bytes()];
     Digester::plain().address(&parts)
 }
 
 /// A request with a key.
 pub(crate) fn request(method: Method, path: &str, key: &str) -> Request<Body> {
-    let request = Request::builder()
-        .method(method)
-        .uri(path)
-        .header("idempotency-key", key);
+    let request = Request::builder().method(method).uri(path).header("idempotency-key", key);
     request.body(Body::default()).expect("a valid request")
 }
 
@@ -193,12 +167,7 @@ pub(crate) fn answer(status: u16) -> Response<Body> {
 }
 
 pub(crate) async fn text(answer: Answer) -> String {
-    let bytes = answer
-        .into_body()
-        .collect()
-        .await
-        .expect("bodies here do not fail")
-        .to_bytes();
+    let bytes = answer.into_body().collect().await.expect("bodies here do not fail").to_bytes();
     String::from_utf8(bytes.to_vec()).expect("text")
 }
 
@@ -206,21 +175,12 @@ pub(crate) async fn text(answer: Answer) -> String {
 pub(crate) async fn problem(answer: Answer) -> (u16, u64, String) {
     let status = answer.status().as_u16();
     let content_type = answer.headers().get("content-type").cloned();
-    assert_eq!(
-        content_type.expect("a content type"),
-        "application/problem+json"
-    );
+    assert_eq!(content_type.expect("a content type"), "application/problem+json");
     let body: serde_json::Value = serde_json::from_str(&text(answer).await).expect("json");
     assert_eq!(body["status"], status);
     let uri = body["type"].as_str().expect("a type");
-    let kind = uri
-        .strip_prefix("urn:leasehold:problem:")
-        .expect("one of our types");
-    (
-        status,
-        body["code"].as_u64().expect("a code"),
-        kind.to_owned(),
-    )
+    let kind = uri.strip_prefix("urn:leasehold:problem:").expect("one of our types");
+    (status, body["code"].as_u64().expect("a code"), kind.to_owned())
 }
 
 /// What handlers have seen, in order.
@@ -256,10 +216,7 @@ pub(crate) struct Gate {
 
 impl Default for Gate {
     fn default() -> Self {
-        Self {
-            begun: Arc::new(Semaphore::new(0)),
-            open: Arc::new(Semaphore::new(0)),
-        }
+        Self { begun: Arc::new(Semaphore::new(0)), open: Arc::new(Semaphore::new(0)) }
     }
 }
 

@@ -48,10 +48,7 @@ async fn the_ttl_counts_from_the_commit_and_then_frees_the_key() {
             async { Ok(answer(201)) }
         }
     });
-    service
-        .oneshot(order("k"))
-        .await
-        .expect("the handler does not fail");
+    service.oneshot(order("k")).await.expect("the handler does not fail");
     app.clock.advance(Duration::from_secs(9));
     assert_eq!(app.order("k", 201).await, 409);
     app.clock.advance(Duration::from_secs(2));
@@ -65,17 +62,10 @@ async fn the_verdict_is_settled_before_the_response_is_there() {
     for (status, committed) in [(200, true), (500, false)] {
         let mut service = app.service(move |_| async move { Ok(answer(status)) });
         let mut response = service.call(order("k"));
-        let first = (&mut response)
-            .now_or_never()
-            .expect("ready at once")
-            .expect("no error");
+        let first = (&mut response).now_or_never().expect("ready at once").expect("no error");
         assert_eq!(first.status(), status);
         let state = app.state("k").await;
-        assert_eq!(
-            matches!(state, RecordState::Completed { .. }),
-            committed,
-            "{state:?}"
-        );
+        assert_eq!(matches!(state, RecordState::Completed { .. }), committed, "{state:?}");
         app.clock.advance(Duration::from_secs(25 * 60 * 60));
     }
 }
@@ -94,10 +84,7 @@ async fn the_handlers_own_verdict_wins() {
             response.extensions_mut().insert(verdict);
             Ok(response)
         });
-        let first = service
-            .oneshot(order(&key))
-            .await
-            .expect("the handler does not fail");
+        let first = service.oneshot(order(&key)).await.expect("the handler does not fail");
         assert_eq!(first.status(), status);
         assert_eq!(problem(app.send(order(&key), 201).await).await.2, then);
     }
@@ -106,33 +93,22 @@ async fn the_handlers_own_verdict_wins() {
         response.extensions_mut().insert(Verdict::Release);
         Ok(response)
     });
-    service
-        .oneshot(order("free"))
-        .await
-        .expect("the handler does not fail");
+    service.oneshot(order("free")).await.expect("the handler does not fail");
     assert_eq!(app.order("free", 201).await, 201);
 }
 
 #[tokio::test]
 async fn a_hold_ends_after_its_own_time_and_not_before() {
-    let policy = Policy::default()
-        .hold_ttl(seconds(100))
-        .lease_ttl(seconds(10));
+    let policy = Policy::default().hold_ttl(seconds(100)).lease_ttl(seconds(10));
     let app = App::new(policy);
     let service = app.service(|_| async {
         let mut response = answer(504);
         response.extensions_mut().insert(OutcomeUnknown);
         Ok(response)
     });
-    service
-        .oneshot(order("k"))
-        .await
-        .expect("the handler does not fail");
+    service.oneshot(order("k")).await.expect("the handler does not fail");
     app.clock.advance(Duration::from_secs(99));
-    assert_eq!(
-        problem(app.send(order("k"), 201).await).await.2,
-        "in-flight"
-    );
+    assert_eq!(problem(app.send(order("k"), 201).await).await.2, "in-flight");
     app.clock.advance(Duration::from_secs(2));
     assert_eq!(app.order("k", 201).await, 201);
     assert_eq!((app.verdicts("hold"), app.verdicts("commit")), (1, 1));
@@ -147,10 +123,7 @@ async fn an_unknown_outcome_frees_the_key_where_the_policy_says_so() {
         response.extensions_mut().insert(OutcomeUnknown);
         Ok(response)
     });
-    service
-        .oneshot(order("k"))
-        .await
-        .expect("the handler does not fail");
+    service.oneshot(order("k")).await.expect("the handler does not fail");
     assert_eq!(app.order("k", 201).await, 201);
 }
 
@@ -158,10 +131,7 @@ async fn an_unknown_outcome_frees_the_key_where_the_policy_says_so() {
 async fn an_error_frees_the_key_and_passes_unchanged() {
     let app = App::new(Policy::default());
     let service = app.service(|_| async { Err(Failure("broken")) });
-    assert_eq!(
-        service.oneshot(order("k")).await.expect_err("an error"),
-        Failure("broken")
-    );
+    assert_eq!(service.oneshot(order("k")).await.expect_err("an error"), Failure("broken"));
     assert_eq!(app.state("k").await, RecordState::Free);
     assert_eq!(app.verdicts("release"), 1);
 }
@@ -180,10 +150,7 @@ async fn a_panic_frees_the_key_and_goes_on_unwinding() {
         assert_eq!(panic.downcast_ref::<&str>(), Some(&message));
         assert_eq!(app.state("k").await, RecordState::Free);
     }
-    assert_eq!(
-        (app.verdicts("release"), app.sample("leasehold_running")),
-        (2, Some(0))
-    );
+    assert_eq!((app.verdicts("release"), app.sample("leasehold_running")), (2, Some(0)));
     assert_eq!(app.order("k", 201).await, 201);
 }
 
@@ -204,14 +171,8 @@ async fn a_release_that_comes_too_late_leaves_the_next_runs_key_alone() {
     app.clock.advance(Duration::from_secs(31));
     assert_eq!(app.order("k", 201).await, 201);
     gate.open(1);
-    assert_eq!(
-        first.await.expect("no panic").expect("no error").status(),
-        500
-    );
-    assert!(matches!(
-        app.state("k").await,
-        RecordState::Completed { .. }
-    ));
+    assert_eq!(first.await.expect("no panic").expect("no error").status(), 500);
+    assert!(matches!(app.state("k").await, RecordState::Completed { .. }));
     assert_eq!(app.sample("leasehold_lease_lost_total"), Some(1));
     assert_eq!(app.sample("leasehold_release_errors_total"), Some(1));
 }
@@ -251,10 +212,7 @@ async fn the_instance_that_was_made_ready_is_the_one_that_is_called() {
     let statuses = Seen::default();
     for request in [order("a"), order("b"), http::Request::new(Body::default())] {
         let ready = service.ready().await.expect("always ready");
-        let response = ready
-            .call(request)
-            .await
-            .expect("the handler does not fail");
+        let response = ready.call(request).await.expect("the handler does not fail");
         statuses.push(response.status().as_u16());
     }
     assert_eq!(statuses.take(), [200, 200, 200]);

@@ -30,11 +30,7 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<Done, Failure> {
     let binary = gateway::build(root)?;
     for time in 1..=options.times {
         println!("time {time} of {}", options.times);
-        run_command(
-            Command::new(&cases)
-                .arg(CASES)
-                .env("LEASEHOLD_BIN", &binary),
-        )?;
+        run_command(Command::new(&cases).arg(CASES).env("LEASEHOLD_BIN", &binary))?;
     }
     Ok(Done::Passed)
 }
@@ -58,10 +54,6 @@ mod tests {
     fn a_folder_without_its_program_is_a_failure() {
         let folder = crate::workspace::root().join("no-such-folder");
         let failure = find(&folder).expect_err("there is no such folder");
-        assert!(
-            failure
-                .to_string()
-                .starts_with("ACCEPTANCE_DIR is set, but ")
-        );
+        assert!(failure.to_string().starts_with("ACCEPTANCE_DIR is set, but "));
     }
 }

@@ -28,9 +28,7 @@ pub(super) fn lint(root: &Path) -> Result<Done, Failure> {
 pub(super) fn docs(root: &Path) -> Result<Done, Failure> {
     let public = ["doc", "--workspace", "--no-deps", "--all-features"];
     for more in [None, Some("--document-private-items")] {
-        run(cargo(root, public)
-            .args(more)
-            .env("RUSTDOCFLAGS", "-D warnings"))?;
+        run(cargo(root, public).args(more).env("RUSTDOCFLAGS", "-D warnings"))?;
     }
     Ok(Done::Passed)
 }
@@ -43,18 +41,9 @@ pub(super) fn test(root: &Path) -> Result<Done, Failure> {
 /// In its own target folder, since its flags differ. Link-time optimization is left out: it takes
 /// longer than it saves.
 pub(super) fn loom(root: &Path) -> Result<Done, Failure> {
-    let arguments = [
-        "test",
-        "--release",
-        "-p",
-        "loom-tests",
-        "--target-dir",
-        "target/loom",
-    ];
+    let arguments = ["test", "--release", "-p", "loom-tests", "--target-dir", "target/loom"];
     let mut command = cargo(root, arguments);
-    command
-        .env("RUSTFLAGS", "--cfg lease_loom")
-        .env("CARGO_PROFILE_RELEASE_LTO", "off");
+    command.env("RUSTFLAGS", "--cfg lease_loom").env("CARGO_PROFILE_RELEASE_LTO", "off");
     if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
         command.env("LOOM_MAX_PREEMPTIONS", LOOM_PREEMPTIONS);
     }

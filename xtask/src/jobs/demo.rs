@@ -40,18 +40,12 @@ pub(super) fn check(root: &Path) -> Result<Done, Failure> {
     let mut demo = Running::start(Command::new(binary).args(["demo", "--listen", "127.0.0.1:0"]))?;
     for example in demo.examples()? {
         let answer = ask(&example).map_err(|error| {
-            Failure::new(format!(
-                "the demo at {} broke off: {error}",
-                example.authority
-            ))
+            Failure::new(format!("the demo at {} broke off: {error}", example.authority))
         })?;
         judge(&example, &answer)?;
         println!("as printed: {}", example.answer);
     }
-    println!(
-        "{:.0} ms from its start to the last answer",
-        stopwatch.elapsed().as_secs_f64() * 1e3
-    );
+    println!("{:.0} ms from its start to the last answer", stopwatch.elapsed().as_secs_f64() * 1e3);
     Ok(Done::Passed)
 }
 
@@ -61,18 +55,12 @@ struct Running(Child);
 impl Running {
     fn start(command: &mut Command) -> Result<Self, Failure> {
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).spawn();
-        child
-            .map(Self)
-            .map_err(|error| Failure::new(format!("cannot start the demo: {error}")))
+        child.map(Self).map_err(|error| Failure::new(format!("cannot start the demo: {error}")))
     }
 
     /// Reads what it prints until there are examples enough.
     fn examples(&mut self) -> Result<Vec<Example>, Failure> {
-        let output = self
-            .0
-            .stdout
-            .take()
-            .ok_or_else(|| Failure::new("the demo is mute"))?;
+        let output = self.0.stdout.take().ok_or_else(|| Failure::new("the demo is mute"))?;
         let (sender, receiver) = mpsc::channel();
         thread::spawn(move || {
             for line in BufReader::new(output).lines().map_while(Result::ok) {
@@ -89,9 +77,7 @@ impl Running {
             }
             let line = receiver.recv_timeout(PATIENCE).map_err(|_| {
                 let count = examples.len();
-                Failure::new(format!(
-                    "the demo printed {count} examples of {EXAMPLES}:\n{printed}"
-                ))
+                Failure::new(format!("the demo printed {count} examples of {EXAMPLES}:\n{printed}"))
             })?;
             printed.push_str(&line);
             printed.push('\n');
@@ -119,9 +105,7 @@ fn examples(printed: &str) -> Result<Vec<Example>, Failure> {
                 Failure::new(format!("the demo printed an answer to nothing: {line}"))
             })?;
             examples.push(example(asked, answer).ok_or_else(|| {
-                Failure::new(format!(
-                    "the demo printed a line that is not understood: {asked}"
-                ))
+                Failure::new(format!("the demo printed a line that is not understood: {asked}"))
             })?);
         }
     }
@@ -172,13 +156,7 @@ fn words(line: &str) -> Vec<String> {
 fn ask(example: &Example) -> std::io::Result<String> {
     let mut stream = TcpStream::connect(&example.authority)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let Example {
-        authority,
-        path,
-        headers,
-        body,
-        ..
-    } = example;
+    let Example { authority, path, headers, body, .. } = example;
     let mut request = format!("POST {path} HTTP/1.1\r\nHost: {authority}\r\nConnection: close\r\n");
     for header in headers {
         request.push_str(header);
@@ -186,9 +164,7 @@ fn ask(example: &Example) -> std::io::Result<String> {
     }
     let length = body.len();
     let kind = "application/x-www-form-urlencoded";
-    request.push_str(&format!(
-        "Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"
-    ));
+    request.push_str(&format!("Content-Type: {kind}\r\nContent-Length: {length}\r\n\r\n{body}"));
     stream.write_all(request.as_bytes())?;
     let mut answer = Vec::new();
     stream.read_to_end(&mut answer)?;
@@ -200,18 +176,12 @@ fn judge(example: &Example, answer: &str) -> Result<(), Failure> {
     let (head, body) = answer.split_once("\r\n\r\n").unwrap_or((answer, ""));
     let status_line = head.lines().next().unwrap_or_default();
     let status = status_line.split_once(' ').map_or("", |(_, status)| status);
-    let part = example
-        .answer
-        .strip_prefix(status)
-        .filter(|_| !status.is_empty());
+    let part = example.answer.strip_prefix(status).filter(|_| !status.is_empty());
     if part.is_some_and(|part| body.contains(part.trim())) {
         return Ok(());
     }
     let wanted = &example.answer;
-    Err(Failure::new(format!(
-        "the demo promised {wanted}, but answered {status} {}",
-        body.trim()
-    )))
+    Err(Failure::new(format!("the demo promised {wanted}, but answered {status} {}", body.trim())))
 }
 
 #[cfg(test)]
@@ -247,10 +217,7 @@ mod tests {
     fn another_status_or_body_is_a_failure() {
         let examples = examples(PRINTED).expect("it is understood");
         let judge = |answer: &str| judge(&examples[0], answer);
-        assert_eq!(
-            judge("HTTP/1.1 201 Created\r\na: b\r\n\r\n{\"id\":1}\n"),
-            Ok(())
-        );
+        assert_eq!(judge("HTTP/1.1 201 Created\r\na: b\r\n\r\n{\"id\":1}\n"), Ok(()));
         for wrong in [
             "HTTP/1.1 409 Conflict\r\na: b\r\n\r\n{\"id\":1}\n",
             "HTTP/1.1 201 Created\r\na: b\r\n\r\n{\"id\":2}\n",

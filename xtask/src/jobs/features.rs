@@ -24,11 +24,7 @@ pub(super) fn check(root: &Path) -> Result<Done, Failure> {
 /// The choices for one crate, as arguments of cargo.
 fn choices(member: &Manifest) -> Vec<Vec<String>> {
     let words = |words: &[&str]| words.iter().map(|word| (*word).to_owned()).collect();
-    let features: Vec<_> = member
-        .features
-        .iter()
-        .filter(|name| *name != "default")
-        .collect();
+    let features: Vec<_> = member.features.iter().filter(|name| *name != "default").collect();
     let mut choices: Vec<Vec<String>> = vec![words(&["--no-default-features"])];
     if features.is_empty() {
         return choices;
@@ -47,14 +43,8 @@ mod tests {
 
     fn shown(features: &[&str]) -> Vec<String> {
         let features = features.iter().map(|name| (*name).to_owned()).collect();
-        let member = Manifest {
-            features,
-            ..Manifest::default()
-        };
-        choices(&member)
-            .iter()
-            .map(|choice| choice.join(" "))
-            .collect()
+        let member = Manifest { features, ..Manifest::default() };
+        choices(&member).iter().map(|choice| choice.join(" ")).collect()
     }
 
     #[test]
@@ -64,10 +54,7 @@ mod tests {
 
     #[test]
     fn one_feature_is_all_features() {
-        assert_eq!(
-            shown(&["default", "gateway"]),
-            ["--no-default-features", "--all-features"]
-        );
+        assert_eq!(shown(&["default", "gateway"]), ["--no-default-features", "--all-features"]);
     }
 
     #[test]

@@ -96,12 +96,7 @@ pub(crate) const JOBS: &[Job] = &[
         in_ci: true,
         run: acceptance::run,
     },
-    Job {
-        name: "bench",
-        about: "the benches",
-        in_ci: false,
-        run: |root, _| release::bench(root),
-    },
+    Job { name: "bench", about: "the benches", in_ci: false, run: |root, _| release::bench(root) },
 ];
 
 /// What can be asked of a job besides its name.
@@ -114,11 +109,7 @@ pub(crate) struct Options {
 impl Options {
     /// Reads `--times N`. Where `CI` is set three is the default, else one.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
-        let mut times = if std::env::var_os("CI").is_some() {
-            3
-        } else {
-            1
-        };
+        let mut times = if std::env::var_os("CI").is_some() { 3 } else { 1 };
         while let Some(argument) = arguments.next() {
             if argument != "--times" {
                 return Err(Failure::new(format!(
@@ -162,13 +153,9 @@ impl Report {
 
     fn line(&self) -> String {
         let Self { name, seconds, .. } = self;
-        format!(
-            "{name:<12}{seconds:>7.1} s  {:<14}{}",
-            self.word(),
-            self.reason()
-        )
-        .trim_end()
-        .to_owned()
+        format!("{name:<12}{seconds:>7.1} s  {:<14}{}", self.word(), self.reason())
+            .trim_end()
+            .to_owned()
     }
 }
 
@@ -176,11 +163,7 @@ fn execute(job: &Job, options: &Options) -> Report {
     println!("\n== {}: {}", job.name, job.about);
     let stopwatch = Stopwatch::start();
     let end = (job.run)(&workspace::root(), options);
-    let report = Report {
-        name: job.name,
-        seconds: stopwatch.elapsed().as_secs_f64(),
-        end,
-    };
+    let report = Report { name: job.name, seconds: stopwatch.elapsed().as_secs_f64(), end };
     println!("-- {}", report.line());
     report
 }
@@ -194,11 +177,8 @@ pub(crate) fn alone(job: &Job, options: &Options) -> ExitCode {
 /// and sums up.
 pub(crate) fn ci(options: &Options) -> ExitCode {
     let stopwatch = Stopwatch::start();
-    let reports: Vec<_> = JOBS
-        .iter()
-        .filter(|job| job.in_ci)
-        .map(|job| execute(job, options))
-        .collect();
+    let reports: Vec<_> =
+        JOBS.iter().filter(|job| job.in_ci).map(|job| execute(job, options)).collect();
     println!("\n== summary");
     for report in &reports {
         println!("{}", report.line());
@@ -208,12 +188,7 @@ pub(crate) fn ci(options: &Options) -> ExitCode {
 }
 
 fn summary(reports: &[Report], seconds: f64) -> String {
-    let count = |word: &str| {
-        reports
-            .iter()
-            .filter(|report| report.word() == word)
-            .count()
-    };
+    let count = |word: &str| reports.iter().filter(|report| report.word() == word).count();
     let (passed, failed, skipped) = (count("ok"), count("FAILED"), count("not asked for"));
     format!("ci: {passed} ok, {failed} failed, {skipped} not asked for, {seconds:.0} s in all")
 }
@@ -237,33 +212,21 @@ mod tests {
     #[test]
     fn times_is_a_number_above_zero_and_nothing_else_is_taken() {
         assert_eq!(parse(&["--times", "5"]), Ok(Options { times: 5 }));
-        for wrong in [
-            &["--times"][..],
-            &["--times", "0"],
-            &["--times", "x"],
-            &["--tmes", "1"],
-        ] {
+        for wrong in [&["--times"][..], &["--times", "0"], &["--times", "x"], &["--tmes", "1"]] {
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }
     }
 
     #[test]
     fn one_failure_fails_the_whole() {
-        let report = |end| Report {
-            name: "x",
-            seconds: 1.0,
-            end,
-        };
+        let report = |end| Report { name: "x", seconds: 1.0, end };
         let good = report(Ok(Done::Passed));
         let skipped = report(Ok(Done::NotAskedFor("why".into())));
         let bad = report(Err(Failure::new("broken")));
         assert_eq!(bad.line(), "x               1.0 s  FAILED        broken");
         assert_eq!(exit_code(&[good, skipped]), ExitCode::SUCCESS);
         let all = [report(Ok(Done::Passed)), bad];
-        assert_eq!(
-            summary(&all, 2.0),
-            "ci: 1 ok, 1 failed, 0 not asked for, 2 s in all"
-        );
+        assert_eq!(summary(&all, 2.0), "ci: 1 ok, 1 failed, 0 not asked for, 2 s in all");
         assert_eq!(exit_code(&all), ExitCode::FAILURE);
     }
 

@@ -7,10 +7,7 @@ use crate::command::{cargo, run};
 use crate::failure::Failure;
 
 pub(super) fn soak(root: &Path) -> Result<Done, Failure> {
-    run(&mut cargo(
-        root,
-        ["run", "--release", "-p", "leasehold", "--example", "soak"],
-    ))?;
+    run(&mut cargo(root, ["run", "--release", "-p", "leasehold", "--example", "soak"]))?;
     Ok(Done::Passed)
 }
 

@@ -21,19 +21,11 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     for file in tree.rust() {
         let shut_out = file.is_in(&["engine/src"]) && !file.is_in(&[DOOR, BEHIND]);
         for (number, line) in file.numbered() {
-            if shut_out
-                && SOURCES
-                    .iter()
-                    .any(|source| lexer::names(&line.code, source))
-            {
+            if shut_out && SOURCES.iter().any(|source| lexer::names(&line.code, source)) {
                 let what = format!("names a source of atomics: take them from {DOOR}");
                 faults.push(Fault::new(file, number, what));
             }
-            let unnamed = if file.is_in(&["engine/src"]) {
-                GLOBS
-            } else {
-                &GLOBS[..1]
-            };
+            let unnamed = if file.is_in(&["engine/src"]) { GLOBS } else { &GLOBS[..1] };
             if unnamed.iter().any(|glob| lexer::names(&line.code, glob)) {
                 let what = "imports all orderings: write `Ordering::Acquire` and so on in full";
                 faults.push(Fault::new(file, number, what));
@@ -61,20 +53,12 @@ mod tests {
             let faults = found(check, &[("engine/src/word.rs", code)]);
             assert_eq!(
                 faults,
-                [
-                    "engine/src/word.rs:1: names a source of atomics: take them from \
-                  engine/src/sync.rs"
-                ],
+                ["engine/src/word.rs:1: names a source of atomics: take them from \
+                  engine/src/sync.rs"],
                 "{code}"
             );
-            assert!(
-                found(check, &[("engine/src/sync.rs", code)]).is_empty(),
-                "{code}"
-            );
-            assert!(
-                found(check, &[("proptests/src/lib.rs", code)]).is_empty(),
-                "{code}"
-            );
+            assert!(found(check, &[("engine/src/sync.rs", code)]).is_empty(), "{code}");
+            assert!(found(check, &[("proptests/src/lib.rs", code)]).is_empty(), "{code}");
         }
     }
 

@@ -24,10 +24,7 @@ const TOKIO: &str = "tokio::time";
 /// Reads of a clock outside of the files that are there for it, tests included.
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
-    for file in tree
-        .rust()
-        .filter(|file| file.is_in(CLOCKLESS) && !file.is_in(CLOCKS))
-    {
+    for file in tree.rust().filter(|file| file.is_in(CLOCKLESS) && !file.is_in(CLOCKS)) {
         for (number, line) in file.numbered() {
             if reads_a_clock(file, &line.code) {
                 let what = "reads a clock: take the time as a parameter, from engine/src/clock.rs";
@@ -43,18 +40,12 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
 }
 
 fn reads_a_clock(file: &File, code: &str) -> bool {
-    if ["SystemTime::now", "quanta"]
-        .iter()
-        .any(|word| lexer::names(code, word))
-    {
+    if ["SystemTime::now", "quanta"].iter().any(|word| lexer::names(code, word)) {
         return true;
     }
     // Outside of the engine an `Instant` may be tokio's; clippy tells the two apart.
     let tokio = !file.is_in(&["engine/src"])
-        && file
-            .lines
-            .iter()
-            .any(|line| lexer::names(&line.code, TOKIO));
+        && file.lines.iter().any(|line| lexer::names(&line.code, TOKIO));
     lexer::names(code, "Instant::now") && !tokio
 }
 
@@ -65,11 +56,9 @@ mod tests {
 
     #[test]
     fn reading_a_clock_outside_of_its_file_is_a_fault() {
-        for code in [
-            "let x = Instant::now();",
-            "std::time::SystemTime::now()",
-            "use quanta::Clock;",
-        ] {
+        for code in
+            ["let x = Instant::now();", "std::time::SystemTime::now()", "use quanta::Clock;"]
+        {
             for path in ["engine/src/memory.rs", "http-adapter/src/service.rs"] {
                 assert_eq!(
                     found(check, &[(path, code)]),

@@ -16,11 +16,7 @@ struct Crate {
 
 /// Every crate of the workspace. Nothing may see a crate that no row names.
 const CRATES: &[Crate] = &[
-    Crate {
-        package: "leasehold",
-        sees: &[],
-        tests_see: &["leasehold-conformance"],
-    },
+    Crate { package: "leasehold", sees: &[], tests_see: &["leasehold-conformance"] },
     Crate {
         package: "leasehold-http",
         sees: &["leasehold", "leasehold-redis", "leasehold-sql"],
@@ -31,60 +27,30 @@ const CRATES: &[Crate] = &[
         sees: &["leasehold"],
         tests_see: &["leasehold-conformance"],
     },
-    Crate {
-        package: "leasehold-sql",
-        sees: &["leasehold"],
-        tests_see: &["leasehold-conformance"],
-    },
-    Crate {
-        package: "leasehold-conformance",
-        sees: &["leasehold"],
-        tests_see: &[],
-    },
+    Crate { package: "leasehold-sql", sees: &["leasehold"], tests_see: &["leasehold-conformance"] },
+    Crate { package: "leasehold-conformance", sees: &["leasehold"], tests_see: &[] },
     Crate {
         package: "leasehold-benches",
-        sees: &[
-            "leasehold",
-            "leasehold-http",
-            "leasehold-redis",
-            "leasehold-sql",
-        ],
+        sees: &["leasehold", "leasehold-http", "leasehold-redis", "leasehold-sql"],
         tests_see: &[],
     },
-    Crate {
-        package: "loom-tests",
-        sees: &["leasehold"],
-        tests_see: &[],
-    },
+    Crate { package: "loom-tests", sees: &["leasehold"], tests_see: &[] },
     Crate {
         package: "proptests",
         sees: &["leasehold", "leasehold-http"],
         tests_see: &["leasehold-conformance"],
     },
-    Crate {
-        package: "xtask",
-        sees: &[],
-        tests_see: &[],
-    },
+    Crate { package: "xtask", sees: &[], tests_see: &[] },
 ];
 
 /// Code that knows the contract alone, by folder; and the part of it that joins everything.
-const CONTRACT_ONLY: &[&str] = &[
-    "http-adapter/src",
-    "stores/conformance/src",
-    "stores/redis/src",
-    "stores/sql/src",
-];
+const CONTRACT_ONLY: &[&str] =
+    &["http-adapter/src", "stores/conformance/src", "stores/redis/src", "stores/sql/src"];
 const GATEWAY: &[&str] = &["http-adapter/src/bin"];
 
 /// What that code may not name: the stores, by crate and by type.
-const STORES: &[&str] = &[
-    "MemoryStore",
-    "MemoryConfig",
-    "Sweeper",
-    "leasehold_redis",
-    "leasehold_sql",
-];
+const STORES: &[&str] =
+    &["MemoryStore", "MemoryConfig", "Sweeper", "leasehold_redis", "leasehold_sql"];
 
 /// Dependencies that the table does not allow, and stores named by code that should be generic.
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
@@ -95,9 +61,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
             check_manifest(file, &manifest, &mut faults);
         }
     }
-    let generic = tree
-        .rust()
-        .filter(|file| file.is_in(CONTRACT_ONLY) && !file.is_in(GATEWAY));
+    let generic = tree.rust().filter(|file| file.is_in(CONTRACT_ONLY) && !file.is_in(GATEWAY));
     for file in generic {
         for (number, line) in file.numbered().filter(|(_, line)| !line.in_test) {
             if let Some(store) = STORES.iter().find(|store| lexer::names(&line.code, store)) {
@@ -124,11 +88,7 @@ fn check_manifest(file: &File, manifest: &Manifest, faults: &mut Vec<Fault>) {
         let seen =
             row.sees.contains(&package) || (dependency.dev && row.tests_see.contains(&package));
         if !seen {
-            let section = if dependency.dev {
-                "in tests"
-            } else {
-                "outside of tests"
-            };
+            let section = if dependency.dev { "in tests" } else { "outside of tests" };
             let what = format!(
                 "`{}` may not depend on `{package}` {section}: see the import rules",
                 row.package
@@ -151,14 +111,9 @@ mod tests {
     #[test]
     fn the_engine_sees_nothing_of_ours() {
         assert_eq!(
-            of_manifest(
-                "leasehold",
-                "[dependencies]\nleasehold-http.workspace = true\n"
-            ),
-            [
-                "x/Cargo.toml:4: `leasehold` may not depend on `leasehold-http` outside of tests: \
-                see the import rules"
-            ]
+            of_manifest("leasehold", "[dependencies]\nleasehold-http.workspace = true\n"),
+            ["x/Cargo.toml:4: `leasehold` may not depend on `leasehold-http` outside of tests: \
+                see the import rules"]
         );
         assert!(of_manifest("leasehold", "[dependencies]\nbytes = \"1\"\n").is_empty());
     }
@@ -166,12 +121,7 @@ mod tests {
     #[test]
     fn the_laws_are_seen_by_tests_alone() {
         let dependency = "leasehold-conformance = { path = \"..\" }\n";
-        for package in [
-            "leasehold",
-            "leasehold-redis",
-            "leasehold-sql",
-            "leasehold-http",
-        ] {
+        for package in ["leasehold", "leasehold-redis", "leasehold-sql", "leasehold-http"] {
             let dev = format!("[dev-dependencies]\n{dependency}");
             assert!(of_manifest(package, &dev).is_empty(), "{package}");
             let normal = format!("[dependencies]\n{dependency}");
@@ -181,13 +131,7 @@ mod tests {
 
     #[test]
     fn nothing_sees_a_store_s_rival_or_the_tools() {
-        for hidden in [
-            "leasehold-benches",
-            "loom-tests",
-            "proptests",
-            "xtask",
-            "leasehold-sql",
-        ] {
+        for hidden in ["leasehold-benches", "loom-tests", "proptests", "xtask", "leasehold-sql"] {
             let rest = format!("[dev-dependencies]\n{hidden} = {{ path = \"..\" }}\n");
             assert_eq!(of_manifest("leasehold-redis", &rest).len(), 1, "{hidden}");
         }
@@ -197,10 +141,8 @@ mod tests {
     fn a_new_crate_needs_a_rule() {
         assert_eq!(
             of_manifest("leasehold-new", ""),
-            [
-                "x/Cargo.toml:1: the crate `leasehold-new` has no import rule: add it to \
-              xtask/src/tidy/crates.rs"
-            ]
+            ["x/Cargo.toml:1: the crate `leasehold-new` has no import rule: add it to \
+              xtask/src/tidy/crates.rs"]
         );
     }
 
@@ -209,10 +151,8 @@ mod tests {
         let code = "use leasehold::MemoryStore;\n#[cfg(test)]\nuse leasehold::MemoryStore;";
         assert_eq!(
             found(check, &[("http-adapter/src/service.rs", code)]),
-            [
-                "http-adapter/src/service.rs:1: names the store `MemoryStore`: be generic over \
-              `LeaseStore`"
-            ]
+            ["http-adapter/src/service.rs:1: names the store `MemoryStore`: be generic over \
+              `LeaseStore`"]
         );
         assert!(found(check, &[("http-adapter/src/bin/leasehold/main.rs", code)]).is_empty());
         assert!(found(check, &[("proptests/src/lib.rs", code)]).is_empty());

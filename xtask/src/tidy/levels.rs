@@ -36,11 +36,7 @@ const LEVELS: &[(&str, u8)] = &[
 const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("contract", "random", "attempts are random"),
     ("contract", "sync", "attempts count with a plain atomic"),
-    (
-        "config",
-        "contract",
-        "settings are checked against the longest ttl",
-    ),
+    ("config", "contract", "settings are checked against the longest ttl"),
     ("identity", "contract", "an address is what is identified"),
     ("identity", "random", "identities are keyed"),
     ("clock", "sync", "the coarse cell is an atomic"),
@@ -60,11 +56,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
         let Some(inside) = file.below(ENGINE) else {
             continue;
         };
-        let module = inside
-            .split('/')
-            .next()
-            .unwrap_or(inside)
-            .trim_end_matches(".rs");
+        let module = inside.split('/').next().unwrap_or(inside).trim_end_matches(".rs");
         let Some(level) = level_of(module) else {
             let what = format!("`{module}` has no level: add it to xtask/src/tidy/levels.rs");
             faults.push(Fault::new(file, 1, what));
@@ -82,10 +74,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
 }
 
 fn level_of(module: &str) -> Option<u8> {
-    LEVELS
-        .iter()
-        .find(|(name, _)| *name == module)
-        .map(|(_, level)| *level)
+    LEVELS.iter().find(|(name, _)| *name == module).map(|(_, level)| *level)
 }
 
 /// What is wrong with an import, if anything.
@@ -99,13 +88,9 @@ fn judge((module, level): (&str, u8), import: &str) -> Option<String> {
         ));
     };
     if STRANGERS.contains(&module) && STRANGERS.contains(&import) {
-        return Some(format!(
-            "`{module}` imports `{import}`: these two may only meet above"
-        ));
+        return Some(format!("`{module}` imports `{import}`: these two may only meet above"));
     }
-    let sideways = SIDEWAYS
-        .iter()
-        .any(|(from, to, _)| (*from, *to) == (module, import));
+    let sideways = SIDEWAYS.iter().any(|(from, to, _)| (*from, *to) == (module, import));
     (other >= level && !sideways).then(|| {
         format!(
             "`{module}` (level {level}) imports `{import}` (level {other}): import strictly lower \
@@ -133,9 +118,7 @@ fn imports(file: &File) -> Vec<(usize, String)> {
     // From a folder's files `super::super::word` leads out, from the root's `super::word`.
     for at in lexer::positions(&code, "super::") {
         let rest = code.get(at + "super::".len()..).unwrap_or_default();
-        let outside = heads(rest)
-            .into_iter()
-            .filter(|head| level_of(head).is_some());
+        let outside = heads(rest).into_iter().filter(|head| level_of(head).is_some());
         found.extend(outside.map(|head| (line_of(at), head)));
     }
     found
@@ -144,10 +127,7 @@ fn imports(file: &File) -> Vec<(usize, String)> {
 /// The first segment of a path, or of each path in a group.
 fn heads(path: &str) -> Vec<String> {
     let word = |text: &str| -> String {
-        text.trim_start()
-            .chars()
-            .take_while(|c| c.is_alphanumeric() || *c == '_')
-            .collect()
+        text.trim_start().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
     };
     let Some(group) = path.trim_start().strip_prefix('{') else {
         return vec![word(path)];
@@ -180,10 +160,8 @@ mod tests {
     fn an_import_from_above_is_a_fault() {
         assert_eq!(
             of("word.rs", "\nuse crate::memory::MemoryStore;"),
-            [
-                "engine/src/word.rs:2: `word` (level 1) imports `memory` (level 5): \
-                 import strictly lower levels"
-            ]
+            ["engine/src/word.rs:2: `word` (level 1) imports `memory` (level 5): \
+                 import strictly lower levels"]
         );
         assert!(of("sweep.rs", "use crate::word::LeaseWord;").is_empty());
         assert!(of("index/table.rs", "use crate::index::Slot;").is_empty());
@@ -216,10 +194,8 @@ mod tests {
         assert!(of("index/mod.rs", "use crate::word::LeaseWord;").is_empty());
         assert_eq!(
             of("index/mod.rs", "use crate::bound::Bound;"),
-            [
-                "engine/src/index/mod.rs:1: `index` imports `bound`: these two may only meet \
-                 above"
-            ]
+            ["engine/src/index/mod.rs:1: `index` imports `bound`: these two may only meet \
+                 above"]
         );
     }
 

@@ -115,10 +115,7 @@ fn code(rest: &[char], state: &mut State, line: &mut Line) -> usize {
             1
         }
         ['\'', '\\', _, tail @ ..] => {
-            let end = tail
-                .iter()
-                .position(|c| *c == '\'')
-                .map_or(tail.len(), |end| end + 1);
+            let end = tail.iter().position(|c| *c == '\'').map_or(tail.len(), |end| end + 1);
             line.code.push_str("''");
             3 + end
         }
@@ -158,9 +155,8 @@ fn mark_tests(lines: &mut [Line]) {
     let mut depth: Option<usize> = None;
     for line in lines {
         let start = line.code.trim_start();
-        let opens = ["#[cfg(test)]", "#[cfg(all(test", "#[test]"]
-            .iter()
-            .any(|it| start.starts_with(it));
+        let opens =
+            ["#[cfg(test)]", "#[cfg(all(test", "#[test]"].iter().any(|it| start.starts_with(it));
         if depth.is_none() && opens {
             depth = Some(0);
         }
@@ -190,17 +186,13 @@ pub(crate) fn names(code: &str, word: &str) -> bool {
 
 /// Where `code` names `word`, in bytes.
 pub(crate) fn positions<'a>(code: &'a str, word: &'a str) -> impl Iterator<Item = usize> + 'a {
-    code.match_indices(word)
-        .map(|(at, _)| at)
-        .filter(move |at| {
-            let before = code.get(..*at).and_then(|text| text.chars().next_back());
-            let after = code
-                .get(at + word.len()..)
-                .and_then(|text| text.chars().next());
-            let open_start = word.starts_with(is_word) && before.is_some_and(is_word);
-            let open_end = word.ends_with(is_word) && after.is_some_and(is_word);
-            !open_start && !open_end
-        })
+    code.match_indices(word).map(|(at, _)| at).filter(move |at| {
+        let before = code.get(..*at).and_then(|text| text.chars().next_back());
+        let after = code.get(at + word.len()..).and_then(|text| text.chars().next());
+        let open_start = word.starts_with(is_word) && before.is_some_and(is_word);
+        let open_end = word.ends_with(is_word) && after.is_some_and(is_word);
+        !open_start && !open_end
+    })
 }
 
 #[cfg(test)]
@@ -208,11 +200,7 @@ mod tests {
     use super::*;
 
     fn code_of(text: &str) -> String {
-        lines(text)
-            .into_iter()
-            .map(|line| line.code)
-            .collect::<Vec<_>>()
-            .join("\n")
+        lines(text).into_iter().map(|line| line.code).collect::<Vec<_>>().join("\n")
     }
 
     #[test]
@@ -229,10 +217,7 @@ mod tests {
 
     #[test]
     fn lifetimes_are_code() {
-        assert_eq!(
-            code_of("fn f<'a>(x: &'a str) -> &'a str"),
-            "fn f<'a>(x: &'a str) -> &'a str"
-        );
+        assert_eq!(code_of("fn f<'a>(x: &'a str) -> &'a str"), "fn f<'a>(x: &'a str) -> &'a str");
     }
 
     #[test]
@@ -246,20 +231,14 @@ mod tests {
         let text = "a;\n#[cfg(test)]\nmod tests {\n    fn f(x: [u8; 4]) { g(\"}\"); }\n}\nb;\n\
                     #[cfg(test)]\nmod more;\nc;";
         let marked: Vec<_> = lines(text).iter().map(|line| line.in_test).collect();
-        assert_eq!(
-            marked,
-            [false, true, true, true, true, false, true, true, false]
-        );
+        assert_eq!(marked, [false, true, true, true, true, false, true, true, false]);
     }
 
     #[test]
     fn words_are_whole() {
         assert!(names("unsafe { x }", "unsafe"));
         assert!(!names("#![forbid(unsafe_code)]", "unsafe"));
-        assert!(names(
-            "use std::sync::atomic::AtomicU8;",
-            "std::sync::atomic"
-        ));
+        assert!(names("use std::sync::atomic::AtomicU8;", "std::sync::atomic"));
         assert!(!names("Atomic::null()", "atomic"));
         assert!(names("todo!()", "todo!"));
     }

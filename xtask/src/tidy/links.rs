@@ -32,10 +32,7 @@ fn targets(line: &str) -> Vec<&str> {
     let mut found = Vec::new();
     // Odd pieces are inline code; a link whose text is code has its target in an even one.
     for piece in line.split('`').step_by(2) {
-        let links = piece
-            .split("](")
-            .skip(1)
-            .filter_map(|rest| rest.split([')', ' ']).next());
+        let links = piece.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next());
         found.extend(links);
     }
     if line.starts_with('[')
@@ -56,20 +53,12 @@ fn judge(tree: &Tree, from: &File, target: &str) -> Option<String> {
         None => (target, None),
     };
     let folder = from.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-    let resolved = if path.is_empty() {
-        Some(from.path.clone())
-    } else {
-        resolve(folder, path)
-    };
+    let resolved = if path.is_empty() { Some(from.path.clone()) } else { resolve(folder, path) };
     let Some(resolved) = resolved.filter(|resolved| tree.exists(resolved)) else {
-        return Some(format!(
-            "links to `{target}`, which is not there: mend the link"
-        ));
+        return Some(format!("links to `{target}`, which is not there: mend the link"));
     };
     let lost = heading.is_some_and(|heading| {
-        let there = tree
-            .file(&resolved)
-            .filter(|file| file.path.ends_with(".md"));
+        let there = tree.file(&resolved).filter(|file| file.path.ends_with(".md"));
         there.is_some_and(|file| !headings(&file.text).any(|one| one == heading))
     });
     lost.then(|| format!("links to `{target}`, whose heading is not there: mend the link"))
@@ -92,15 +81,11 @@ fn resolve(folder: &str, path: &str) -> Option<String> {
 
 /// The anchors of a file's headings, as forges make them.
 fn headings(text: &str) -> impl Iterator<Item = String> + '_ {
-    prose(text)
-        .filter(|(_, line)| line.starts_with('#'))
-        .map(|(_, line)| {
-            let words = line.trim_start_matches('#').trim().to_lowercase();
-            let kept = words
-                .chars()
-                .filter(|c| c.is_alphanumeric() || " -_".contains(*c));
-            kept.map(|c| if c == ' ' { '-' } else { c }).collect()
-        })
+    prose(text).filter(|(_, line)| line.starts_with('#')).map(|(_, line)| {
+        let words = line.trim_start_matches('#').trim().to_lowercase();
+        let kept = words.chars().filter(|c| c.is_alphanumeric() || " -_".contains(*c));
+        kept.map(|c| if c == ' ' { '-' } else { c }).collect()
+    })
 }
 
 #[cfg(test)]

@@ -27,10 +27,8 @@ mod tests {
         let code = "\nmacro_rules! x { () => {} }";
         assert_eq!(
             found(check, &[("engine/src/index/mod.rs", code)]),
-            [
-                "engine/src/index/mod.rs:2: defines a macro in the engine: write a function or a \
-              generic type"
-            ]
+            ["engine/src/index/mod.rs:2: defines a macro in the engine: write a function or a \
+              generic type"]
         );
         assert!(found(check, &[("stores/conformance/src/lib.rs", code)]).is_empty());
     }

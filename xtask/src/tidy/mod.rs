@@ -37,11 +37,7 @@ struct Fault {
 
 impl Fault {
     fn new(file: &File, line: usize, what: impl Into<String>) -> Self {
-        Self {
-            path: file.path.clone(),
-            line,
-            what: what.into(),
-        }
+        Self { path: file.path.clone(), line, what: what.into() }
     }
 }
 
@@ -79,11 +75,7 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
     }
     match faults.len() {
         0 => {
-            println!(
-                "{} files, {} checks, no faults",
-                tree.files().count(),
-                CHECKS.len()
-            );
+            println!("{} files, {} checks, no faults", tree.files().count(), CHECKS.len());
             Ok(())
         }
         1 => Err(Failure::new("tidy found 1 fault")),
@@ -94,8 +86,5 @@ pub(crate) fn run(root: &Path) -> Result<(), Failure> {
 /// What a check says of a tree of given files, as it is printed.
 #[cfg(test)]
 fn found(check: fn(&Tree) -> Vec<Fault>, files: &[(&str, &str)]) -> Vec<String> {
-    check(&Tree::of(files))
-        .iter()
-        .map(Fault::to_string)
-        .collect()
+    check(&Tree::of(files)).iter().map(Fault::to_string).collect()
 }

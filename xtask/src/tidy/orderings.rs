@@ -18,11 +18,8 @@ const SHIM: &[&str] = &["engine/src/sync.rs", "engine/src/sync"];
 
 /// Files that only count or tell the time, so that no protocol depends on them: they need no tags,
 /// as long as they take nothing but `plain` atomics from the shim.
-const PLAIN: &[&str] = &[
-    "engine/src/stats.rs",
-    "engine/src/clock.rs",
-    "engine/src/contract/terms.rs",
-];
+const PLAIN: &[&str] =
+    &["engine/src/stats.rs", "engine/src/clock.rs", "engine/src/contract/terms.rs"];
 
 /// Lines above an ordering within which its tag stands.
 const REACH: usize = 6;
@@ -105,11 +102,7 @@ fn statement_start(lines: &[Line], number: usize) -> usize {
 /// The tags of a comment: `[W1]`, or several in one bracket, `[W1, W2]`.
 fn tags(comment: &str) -> Vec<String> {
     let mut tags = Vec::new();
-    for bracket in comment
-        .split('[')
-        .skip(1)
-        .filter_map(|rest| rest.split_once(']'))
-    {
+    for bracket in comment.split('[').skip(1).filter_map(|rest| rest.split_once(']')) {
         let listed: Vec<&str> = bracket.0.split(',').map(str::trim).collect();
         if listed.iter().all(|one| is_tag(one)) {
             tags.extend(listed.into_iter().map(str::to_owned));
@@ -129,9 +122,7 @@ fn is_tag(text: &str) -> bool {
 /// The tags of the table, with their lines.
 fn rows(table: &File) -> BTreeMap<String, usize> {
     let lines = table.text.lines().enumerate();
-    lines
-        .filter_map(|(index, line)| Some((tag_of_row(line)?, index + 1)))
-        .collect()
+    lines.filter_map(|(index, line)| Some((tag_of_row(line)?, index + 1))).collect()
 }
 
 /// The tag in the first cell of a row.
@@ -158,10 +149,8 @@ mod tests {
         let far = format!("{TAGGED}\n{}x.load(Ordering::Acquire)", "\n".repeat(8));
         assert_eq!(
             of("engine/src/word.rs", &far, ROWS),
-            [
-                "engine/src/word.rs:12: has an ordering without a tag: say why, as in \
-                `// [W1] ..`, within the 6 lines above it"
-            ]
+            ["engine/src/word.rs:12: has an ordering without a tag: say why, as in \
+                `// [W1] ..`, within the 6 lines above it"]
         );
     }
 
@@ -170,11 +159,7 @@ mod tests {
         for gap in 0..=5 {
             let code = format!("{TAGGED}\n{}x.load(Ordering::SeqCst)", "\n".repeat(gap));
             let expected = usize::from(gap > 4);
-            assert_eq!(
-                of("engine/src/word.rs", &code, ROWS).len(),
-                expected,
-                "{gap}"
-            );
+            assert_eq!(of("engine/src/word.rs", &code, ROWS).len(), expected, "{gap}");
         }
         let same = "x.load(Ordering::Relaxed) // [W1, W2] why";
         assert!(of("engine/src/word.rs", same, ROWS).is_empty());
@@ -209,18 +194,8 @@ mod tests {
     fn counters_tests_and_comparisons_need_none() {
         let none = (TABLE, "");
         assert!(of("engine/src/stats.rs", "x.load(Ordering::Relaxed)", none).is_empty());
-        assert!(
-            of(
-                "engine/src/stats.rs",
-                "use crate::sync::plain::AtomicU64;",
-                none
-            )
-            .is_empty()
-        );
-        assert_eq!(
-            of("engine/src/stats.rs", "use crate::sync::AtomicU64;", none).len(),
-            1
-        );
+        assert!(of("engine/src/stats.rs", "use crate::sync::plain::AtomicU64;", none).is_empty());
+        assert_eq!(of("engine/src/stats.rs", "use crate::sync::AtomicU64;", none).len(), 1);
         assert!(of("engine/src/word.rs", "x == Ordering::Less", none).is_empty());
         let test = "#[cfg(test)]\nmod tests {\n    x.load(Ordering::SeqCst)\n}";
         assert!(of("engine/src/word.rs", test, none).is_empty());

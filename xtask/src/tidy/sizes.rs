@@ -53,10 +53,8 @@ mod tests {
         assert!(found(check, &[("engine/src/word.rs", &tests)]).is_empty());
         assert_eq!(
             found(check, &[("engine/src/word.rs", &format!("{full}y;\n"))]),
-            [
-                "engine/src/word.rs:1: has 501 lines without its tests, more than 500: split it by \
-              noun"
-            ]
+            ["engine/src/word.rs:1: has 501 lines without its tests, more than 500: split it by \
+              noun"]
         );
     }
 
@@ -66,12 +64,7 @@ mod tests {
         assert!(found(check, &[("engine/src/word.rs", &wide)]).is_empty());
         for path in ["engine/src/word.rs", ".ci/run"] {
             let faults = found(check, &[(path, &format!("\n{wide}!"))]);
-            assert_eq!(
-                faults,
-                [format!(
-                    "{path}:2: has 101 columns, more than 100: break it"
-                )]
-            );
+            assert_eq!(faults, [format!("{path}:2: has 101 columns, more than 100: break it")]);
         }
         assert!(found(check, &[("docs/http.md", &format!("{wide}!"))]).is_empty());
     }

@@ -39,9 +39,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
 
 fn fault_of(file: &File, line: &str) -> Option<String> {
     if let Some(folder) = FOLDERS.iter().find(|folder| names_folder(line, folder)) {
-        return Some(format!(
-            "names the folder {folder} of a machine: use a relative path"
-        ));
+        return Some(format!("names the folder {folder} of a machine: use a relative path"));
     }
     if let Some(host) = HOSTS.iter().find(|host| line.contains(**host)) {
         return Some(format!("names the registry host {host}: leave it to cargo"));
@@ -69,11 +67,7 @@ mod tests {
     fn folders_of_a_machine_are_a_fault_even_in_a_string() {
         for (index, folder) in FOLDERS.iter().enumerate() {
             let text = format!("one\nopen(\"{folder}x\")");
-            let path = if index % 2 == 0 {
-                "docs/http.md"
-            } else {
-                "engine/src/word.rs"
-            };
+            let path = if index % 2 == 0 { "docs/http.md" } else { "engine/src/word.rs" };
             assert_eq!(found(check, &[(path, &text)]).len(), 1, "{folder}");
             assert!(found(check, &[(path, &format!("see target{folder}x"))]).is_empty());
         }
@@ -82,10 +76,7 @@ mod tests {
     #[test]
     fn registry_hosts_are_a_fault() {
         for host in HOSTS {
-            assert_eq!(
-                found(check, &[("README.md", &format!("https://{host}/x"))]).len(),
-                1
-            );
+            assert_eq!(found(check, &[("README.md", &format!("https://{host}/x"))]).len(), 1);
         }
     }
 

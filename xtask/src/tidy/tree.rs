@@ -20,11 +20,7 @@ pub(crate) struct File {
 
 impl File {
     fn new(path: String, text: String) -> Self {
-        let mut lines = if path.ends_with(".rs") {
-            lexer::lines(&text)
-        } else {
-            Vec::new()
-        };
+        let mut lines = if path.ends_with(".rs") { lexer::lines(&text) } else { Vec::new() };
         if is_test_file(&path) {
             lines.iter_mut().for_each(|line| line.in_test = true);
         }
@@ -43,9 +39,7 @@ impl File {
 
     /// Whether it lies in one of these folders, or is one of these files.
     pub(crate) fn is_in(&self, places: &[&str]) -> bool {
-        places
-            .iter()
-            .any(|place| self.path == *place || self.below(place).is_some())
+        places.iter().any(|place| self.path == *place || self.below(place).is_some())
     }
 
     /// Its path from a folder that it lies in.
@@ -55,10 +49,7 @@ impl File {
 
     /// Its lines with their numbers, counted from one.
     pub(crate) fn numbered(&self) -> impl Iterator<Item = (usize, &Line)> {
-        self.lines
-            .iter()
-            .enumerate()
-            .map(|(index, line)| (index + 1, line))
+        self.lines.iter().enumerate().map(|(index, line)| (index + 1, line))
     }
 }
 
@@ -78,17 +69,12 @@ impl Tree {
     /// that is not UTF-8 has no text, but is there to be linked to.
     pub(crate) fn read(root: &Path) -> Result<Self, Failure> {
         let ignore = fs::read_to_string(root.join(".gitignore")).unwrap_or_default();
-        let mut skipped: Vec<&str> = ignore
-            .lines()
-            .map(|line| line.trim().trim_matches('/'))
-            .collect();
+        let mut skipped: Vec<&str> =
+            ignore.lines().map(|line| line.trim().trim_matches('/')).collect();
         skipped.push(".git");
         let mut tree = Self::default();
         tree.walk(root, "", &skipped).map_err(|error| {
-            Failure::new(format!(
-                "cannot read the files below {}: {error}",
-                root.display()
-            ))
+            Failure::new(format!("cannot read the files below {}: {error}", root.display()))
         })?;
         Ok(tree)
     }
@@ -118,14 +104,9 @@ impl Tree {
     #[cfg(test)]
     pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         let file = |(path, text): &(&str, &str)| {
-            (
-                (*path).to_owned(),
-                File::new((*path).to_owned(), (*text).to_owned()),
-            )
+            ((*path).to_owned(), File::new((*path).to_owned(), (*text).to_owned()))
         };
-        Self {
-            files: files.iter().map(file).collect(),
-        }
+        Self { files: files.iter().map(file).collect() }
     }
 
     /// All files, in the order of their paths.
@@ -164,10 +145,7 @@ mod tests {
 
     #[test]
     fn files_of_tests_are_tests_throughout() {
-        let tree = Tree::of(&[
-            ("engine/src/index/tests.rs", "a"),
-            ("engine/src/word.rs", "a"),
-        ]);
+        let tree = Tree::of(&[("engine/src/index/tests.rs", "a"), ("engine/src/word.rs", "a")]);
         let marks: Vec<_> = tree.files().map(|file| file.lines[0].in_test).collect();
         assert_eq!(marks, [true, false]);
     }

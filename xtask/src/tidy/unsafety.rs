@@ -17,9 +17,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for file in tree.rust() {
         if !file.is_in(HOMES) {
-            let used = file
-                .numbered()
-                .filter(|(_, line)| lexer::names(&line.code, "unsafe"));
+            let used = file.numbered().filter(|(_, line)| lexer::names(&line.code, "unsafe"));
             faults.extend(used.map(|(number, _)| {
                 let what = format!("has unsafe code: it may only be in {}", HOMES.join(" and "));
                 Fault::new(file, number, what)
@@ -53,11 +51,7 @@ mod tests {
     #[test]
     fn unsafe_code_outside_of_its_homes_is_a_fault() {
         let code = "//! x\n#![forbid(unsafe_code)]\nfn f() { unsafe { g() } } // unsafe";
-        for path in [
-            "engine/src/memory.rs",
-            "http-adapter/src/lib.rs",
-            "engine/examples/soak.rs",
-        ] {
+        for path in ["engine/src/memory.rs", "http-adapter/src/lib.rs", "engine/examples/soak.rs"] {
             assert_eq!(
                 found(check, &[(path, code)]),
                 [format!(
@@ -71,11 +65,7 @@ mod tests {
 
     #[test]
     fn every_root_but_the_engines_forbids_it() {
-        for path in [
-            "xtask/src/main.rs",
-            "stores/sql/src/lib.rs",
-            "h/src/bin/leasehold/main.rs",
-        ] {
+        for path in ["xtask/src/main.rs", "stores/sql/src/lib.rs", "h/src/bin/leasehold/main.rs"] {
             assert_eq!(
                 found(check, &[(path, "//! `#![forbid(unsafe_code)]`")]),
                 [format!(
@@ -85,11 +75,7 @@ mod tests {
             );
             assert!(found(check, &[(path, "//! x\n#![forbid(unsafe_code)]")]).is_empty());
         }
-        for path in [
-            "engine/src/lib.rs",
-            "h/src/bin/leasehold/demo.rs",
-            "h/src/layer.rs",
-        ] {
+        for path in ["engine/src/lib.rs", "h/src/bin/leasehold/demo.rs", "h/src/layer.rs"] {
             assert!(found(check, &[(path, "")]).is_empty(), "{path}");
         }
     }

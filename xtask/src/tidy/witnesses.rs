@@ -15,22 +15,14 @@ pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
     for (index, row) in table.text.lines().enumerate() {
         let Some(tag) = tag_of_row(row) else { continue };
-        let cell = row
-            .trim()
-            .trim_end_matches('|')
-            .rsplit('|')
-            .next()
-            .unwrap_or_default();
+        let cell = row.trim().trim_end_matches('|').rsplit('|').next().unwrap_or_default();
         // Odd pieces stand between backticks.
         let witnesses: Vec<&str> = cell.split('`').skip(1).step_by(2).collect();
         if witnesses.is_empty() {
             let what = format!("[{tag}] is held by no test: name one in the last column");
             faults.push(Fault::new(table, index + 1, what));
         }
-        for witness in witnesses
-            .into_iter()
-            .filter(|witness| !is_there(tree, witness))
-        {
+        for witness in witnesses.into_iter().filter(|witness| !is_there(tree, witness)) {
             let what = format!(
                 "[{tag}] is held by `{witness}`, which is no file and no test in {TESTS}: write it"
             );
@@ -56,22 +48,13 @@ mod tests {
     use super::*;
 
     fn of(row: &str) -> Vec<String> {
-        let tests = (
-            "loom-tests/tests/word.rs",
-            "#[test]\nfn one_wins() {}\n// fn none() {}",
-        );
-        found(
-            check,
-            &[(TABLE, &format!("| tag | held by |\n{row}")), tests],
-        )
+        let tests = ("loom-tests/tests/word.rs", "#[test]\nfn one_wins() {}\n// fn none() {}");
+        found(check, &[(TABLE, &format!("| tag | held by |\n{row}")), tests])
     }
 
     #[test]
     fn a_row_is_held_by_tests_and_files_that_exist() {
-        assert_eq!(
-            of("| [W1] | `x` | `one_wins`, `loom-tests/tests/word.rs` |"),
-            [""; 0]
-        );
+        assert_eq!(of("| [W1] | `x` | `one_wins`, `loom-tests/tests/word.rs` |"), [""; 0]);
     }
 
     #[test]

@@ -45,12 +45,7 @@ impl<S: LeaseStore> Admin<S> {
     pub(crate) fn new(store: S, metrics: Metrics, stop: watch::Receiver<bool>) -> Self {
         let mut registry = Registry::default();
         metrics.register(&mut registry);
-        Self {
-            store,
-            metrics,
-            registry,
-            stop,
-        }
+        Self { store, metrics, registry, stop }
     }
 
     /// Serves for as long as it is polled.
@@ -94,9 +89,7 @@ impl<S: LeaseStore> Admin<S> {
         }
         if !matches!(*request.method(), Method::GET | Method::HEAD) {
             let mut response = text(StatusCode::METHOD_NOT_ALLOWED, "");
-            response
-                .headers_mut()
-                .insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
             return response;
         }
         match path {
@@ -114,15 +107,10 @@ impl<S: LeaseStore> Admin<S> {
         }
         let mut page = String::new();
         if encode(&mut page, &self.registry).is_err() {
-            return text(
-                StatusCode::INTERNAL_SERVER_ERROR,
-                "metrics could not be written\n",
-            );
+            return text(StatusCode::INTERNAL_SERVER_ERROR, "metrics could not be written\n");
         }
         let mut response = Response::new(Full::from(page));
-        response
-            .headers_mut()
-            .insert(CONTENT_TYPE, HeaderValue::from_static(METRICS_TYPE));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(METRICS_TYPE));
         response
     }
 }
@@ -130,8 +118,6 @@ impl<S: LeaseStore> Admin<S> {
 fn text(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     let mut response = Response::new(Full::from(text));
     *response.status_mut() = status;
-    response
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
+    response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response
 }

@@ -18,15 +18,8 @@ pub(crate) async fn watch<S: LeaseStore>(store: S) {
     while let Some(usage) = store.usage() {
         if is_due(usage, warned.map(|at: Instant| at.elapsed())) {
             warned = Some(Instant::now());
-            let Usage {
-                entries,
-                max_entries,
-            } = usage;
-            tracing::warn!(
-                entries,
-                max_entries,
-                "the store is nearly full, then it refuses"
-            );
+            let Usage { entries, max_entries } = usage;
+            tracing::warn!(entries, max_entries, "the store is nearly full, then it refuses");
         }
         looks.tick().await;
     }
@@ -44,21 +37,12 @@ mod tests {
 
     #[test]
     fn the_warning_comes_at_80_percent_and_once_an_hour() {
-        let usage = |entries| Usage {
-            entries,
-            max_entries: 10,
-        };
+        let usage = |entries| Usage { entries, max_entries: 10 };
         assert!(!is_due(usage(7), None));
         assert!(is_due(usage(8), None));
         assert!(is_due(usage(10), None));
         assert!(!is_due(usage(10), Some(QUIET - Duration::from_nanos(1))));
         assert!(is_due(usage(10), Some(QUIET)));
-        assert!(is_due(
-            Usage {
-                entries: usize::MAX,
-                max_entries: usize::MAX
-            },
-            None
-        ));
+        assert!(is_due(Usage { entries: usize::MAX, max_entries: usize::MAX }, None));
     }
 }

@@ -111,11 +111,7 @@ impl Gateway {
         let (stop, stopped) = watch::channel(false);
         let watcher = tokio::spawn(fullness::watch(Arc::clone(&self.store)));
         let admin = self.admin.take().map(|listener| {
-            let admin = Admin::new(
-                Arc::clone(&self.store),
-                self.metrics.clone(),
-                stopped.clone(),
-            );
+            let admin = Admin::new(Arc::clone(&self.store), self.metrics.clone(), stopped.clone());
             tokio::spawn(admin.serve(listener))
         });
         let running = self.layer.running();
@@ -125,10 +121,7 @@ impl Gateway {
             self.signals.next().await;
             stop.send_replace(true);
         };
-        tokio::join!(
-            stopping,
-            connections.accept(self.listener, front, self.limits, stopped)
-        );
+        tokio::join!(stopping, connections.accept(self.listener, front, self.limits, stopped));
         drain(&mut connections, &running, self.grace, &mut self.signals).await;
         self.store.close();
         watcher.abort();
@@ -180,11 +173,5 @@ fn proxy(config: &Config) -> Result<Proxy<Incoming>, ConfigError> {
 }
 
 async fn listen(key: &'static str, address: SocketAddr) -> Result<TcpListener, StartError> {
-    TcpListener::bind(address)
-        .await
-        .map_err(|source| StartError::Listen {
-            key,
-            address,
-            source,
-        })
+    TcpListener::bind(address).await.map_err(|source| StartError::Listen { key, address, source })
 }

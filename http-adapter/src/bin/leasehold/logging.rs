@@ -20,9 +20,7 @@ const OURS: &str = "LEASEHOLD_LOG";
 pub(crate) fn start() -> Result<(), ConfigError> {
     let builder = EnvFilter::builder().with_default_directive(LevelFilter::INFO.into());
     let filter = match std::env::var(OURS) {
-        Ok(text) => builder
-            .parse(text)
-            .map_err(|error| ConfigError::new(OURS, error))?,
+        Ok(text) => builder.parse(text).map_err(|error| ConfigError::new(OURS, error))?,
         Err(std::env::VarError::NotUnicode(_)) => {
             return Err(ConfigError::new(OURS, "not valid UTF-8"));
         }
@@ -54,13 +52,7 @@ mod tests {
         for target in ["leasehold", "leasehold::memory", "leasehold_http::run"] {
             assert!(is_ours(target), "{target}");
         }
-        for target in [
-            "hyper::proto::h1",
-            "h2::hpack",
-            "leaseholder",
-            "",
-            "x::leasehold",
-        ] {
+        for target in ["hyper::proto::h1", "h2::hpack", "leaseholder", "", "x::leasehold"] {
             assert!(!is_ours(target), "{target}");
         }
     }

@@ -65,11 +65,7 @@ fn main() -> ExitCode {
         Err(error) => {
             // Where standard error is closed too, the exit code has to do.
             let _closed = writeln!(io::stderr(), "leasehold: {error}");
-            ExitCode::from(if matches!(error, StartError::Config(_)) {
-                2
-            } else {
-                1
-            })
+            ExitCode::from(if matches!(error, StartError::Config(_)) { 2 } else { 1 })
         }
     }
 }
@@ -96,9 +92,7 @@ fn print(text: &str) -> Result<(), StartError> {
 
 /// Runs on as many threads as there are cores. Tasks that still run at the end are dropped.
 fn block_on(future: impl Future<Output = Result<(), StartError>>) -> Result<(), StartError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .enable_all()
-        .build()?;
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
     let result = runtime.block_on(future);
     runtime.shutdown_background();
     result

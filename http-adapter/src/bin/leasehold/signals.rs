@@ -19,10 +19,7 @@ impl Signals {
     /// Catches them from now on.
     pub(crate) fn new() -> io::Result<Self> {
         let terminate = signal(SignalKind::terminate())?;
-        Ok(Self {
-            terminate,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
+        Ok(Self { terminate, interrupt: signal(SignalKind::interrupt())? })
     }
 
     /// Waits for the next of either.

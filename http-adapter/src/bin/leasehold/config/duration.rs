@@ -51,9 +51,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_reads_back() {
-        for text in [
-            "0s", "1ns", "250ms", "30s", "90s", "24h", "1h 30m", "48h", "3650d",
-        ] {
+        for text in ["0s", "1ns", "250ms", "30s", "90s", "24h", "1h 30m", "48h", "3650d"] {
             let span = Span::parse(text).expect(text);
             assert_eq!(Span::parse(&span.to_string()), Ok(span), "{text}");
         }
@@ -61,15 +59,7 @@ mod tests {
 
     #[test]
     fn what_is_no_duration_is_refused() {
-        for text in [
-            "",
-            "soon",
-            "30",
-            "-1s",
-            " -1s",
-            "1x",
-            "99999999999999999999s",
-        ] {
+        for text in ["", "soon", "30", "-1s", " -1s", "1x", "99999999999999999999s"] {
             assert!(Span::parse(text).is_err(), "{text}");
         }
     }

@@ -48,11 +48,7 @@ impl Config {
 /// A rate with three significant digits, or whole when it has more.
 fn significant(rate: f64) -> String {
     let digits = rate.log10().floor();
-    let places = if digits.is_finite() {
-        (2.0 - digits).clamp(0.0, 12.0)
-    } else {
-        0.0
-    };
+    let places = if digits.is_finite() { (2.0 - digits).clamp(0.0, 12.0) } else { 0.0 };
     format!("{rate:.*}", places as usize)
 }
 

@@ -17,15 +17,8 @@ pub(crate) struct ConfigError {
 impl ConfigError {
     /// A refusal of `key`. Line breaks in the reason become blanks.
     pub(crate) fn new(key: impl Into<String>, reason: impl Display) -> Self {
-        let reason = reason
-            .to_string()
-            .split_whitespace()
-            .collect::<Vec<_>>()
-            .join(" ");
-        Self {
-            key: key.into(),
-            reason,
-        }
+        let reason = reason.to_string().split_whitespace().collect::<Vec<_>>().join(" ");
+        Self { key: key.into(), reason }
     }
 
     /// A value that a later release will accept.

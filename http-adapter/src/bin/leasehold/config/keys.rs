@@ -159,9 +159,7 @@ impl Default for PolicyKeys {
             required: true,
             key_syntax: KeySyntax::Lenient,
             max_key_length: 128,
-            allowed_methods: ["POST", "PUT", "PATCH", "DELETE"]
-                .map(str::to_owned)
-                .to_vec(),
+            allowed_methods: ["POST", "PUT", "PATCH", "DELETE"].map(str::to_owned).to_vec(),
             namespace: "default".to_owned(),
             ttl: Span::seconds(24 * 60 * 60),
             lease_ttl: Span::seconds(30),

@@ -41,18 +41,10 @@ impl Layers {
     pub(crate) fn read_text(text: &str, name: &str) -> Result<Self, ConfigError> {
         let table = text.parse::<Table>().map_err(|error: toml::de::Error| {
             let start = error.span().map_or(0, |span| span.start);
-            let line = text
-                .bytes()
-                .take(start)
-                .filter(|byte| *byte == b'\n')
-                .count()
-                + 1;
+            let line = text.bytes().take(start).filter(|byte| *byte == b'\n').count() + 1;
             ConfigError::new(name, format!("line {line}: {}", error.message()))
         })?;
-        Ok(Self {
-            table,
-            origins: HashMap::new(),
-        })
+        Ok(Self { table, origins: HashMap::new() })
     }
 
     /// Sets what the environment's variables say.
@@ -98,10 +90,7 @@ impl Layers {
         let (table, key) = match path.split_once('.') {
             None => (&mut self.table, path),
             Some((outer, key)) => {
-                let slot = self
-                    .table
-                    .entry(outer)
-                    .or_insert_with(|| Value::Table(Table::new()));
+                let slot = self.table.entry(outer).or_insert_with(|| Value::Table(Table::new()));
                 let Value::Table(table) = slot else {
                     return Err(ConfigError::new(outer, "must be a table"));
                 };
@@ -135,18 +124,10 @@ fn read_like(sample: &Value, text: &str) -> Result<Value, &'static str> {
             "false" => Ok(Value::Boolean(false)),
             _ => Err("must be true or false"),
         },
-        Value::Integer(_) => text
-            .parse()
-            .map(Value::Integer)
-            .map_err(|_| "must be a whole number"),
+        Value::Integer(_) => text.parse().map(Value::Integer).map_err(|_| "must be a whole number"),
         Value::Array(_) => {
-            let items = text
-                .split(',')
-                .map(str::trim)
-                .filter(|item| !item.is_empty());
-            Ok(Value::Array(
-                items.map(|item| Value::String(item.to_owned())).collect(),
-            ))
+            let items = text.split(',').map(str::trim).filter(|item| !item.is_empty());
+            Ok(Value::Array(items.map(|item| Value::String(item.to_owned())).collect()))
         }
         _ => Ok(Value::String(text.to_owned())),
     }

@@ -109,27 +109,16 @@ impl Config {
             Some(_) => return Err(ConfigError::new(ROUTE, "must be an array of tables")),
         };
         let server = typed(table, "")?;
-        if let Some(key) = keys::SHARED_STORE_KEYS
-            .iter()
-            .find(|key| policy.contains_key(**key))
-        {
+        if let Some(key) = keys::SHARED_STORE_KEYS.iter().find(|key| policy.contains_key(**key)) {
             return Err(ConfigError::unsupported(format!("{IDEMPOTENCY}.{key}")));
         }
-        let store = keys::STORE_KEYS
-            .iter()
-            .filter_map(|key| policy.remove_entry(*key))
-            .collect();
+        let store = keys::STORE_KEYS.iter().filter_map(|key| policy.remove_entry(*key)).collect();
         let store = typed(store, IDEMPOTENCY)?;
         let default = typed(policy.clone(), IDEMPOTENCY)?;
         let routes = routes.into_iter().enumerate();
         let routes =
             routes.map(|(index, route)| Route::new(&format!("{ROUTE}[{index}]"), route, &policy));
-        Ok(Self {
-            server,
-            store,
-            policy: default,
-            routes: routes.collect::<Result<_, _>>()?,
-        })
+        Ok(Self { server, store, policy: default, routes: routes.collect::<Result<_, _>>()? })
     }
 
     /// How long a lease outlives its deadline for its holder.
@@ -154,20 +143,14 @@ impl Route {
         }
         let mut policy = inherited.clone();
         policy.extend(own);
-        Ok(Self {
-            path,
-            policy: typed(policy, name)?,
-        })
+        Ok(Self { path, policy: typed(policy, name)? })
     }
 }
 
 /// Whether a route's ttl is a negative duration, which means the global one (rule 1.3).
 fn is_negative(ttl: Option<&Value>) -> bool {
-    let text = ttl
-        .and_then(Value::as_str)
-        .and_then(|text| text.strip_prefix('-'));
-    text.and_then(|text| duration::Span::parse(text).ok())
-        .is_some_and(|span| !span.0.is_zero())
+    let text = ttl.and_then(Value::as_str).and_then(|text| text.strip_prefix('-'));
+    text.and_then(|text| duration::Span::parse(text).ok()).is_some_and(|span| !span.0.is_zero())
 }
 
 /// Reads a table as `T`; a refusal names the key below `prefix`.
@@ -186,10 +169,7 @@ fn typed<T: DeserializeOwned>(table: Table, prefix: &str) -> Result<T, ConfigErr
 /// Every key with a value of its type, for what has to know them all.
 fn reference() -> Table {
     let config = Config {
-        server: ServerKeys {
-            admin: Some(([127, 0, 0, 1], 0).into()),
-            ..ServerKeys::default()
-        },
+        server: ServerKeys { admin: Some(([127, 0, 0, 1], 0).into()), ..ServerKeys::default() },
         store: StoreKeys::default(),
         policy: PolicyKeys::default(),
         routes: Vec::new(),

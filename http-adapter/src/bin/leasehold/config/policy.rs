@@ -48,10 +48,7 @@ fn policy(table: &str, keys: &PolicyKeys) -> Result<Policy, ConfigError> {
     };
     let header_name = HeaderName::from_bytes(keys.header_name.as_bytes())
         .map_err(|error| refuse("header-name", &error))?;
-    let methods = keys
-        .allowed_methods
-        .iter()
-        .map(|name| Method::from_bytes(name.as_bytes()));
+    let methods = keys.allowed_methods.iter().map(|name| Method::from_bytes(name.as_bytes()));
     let methods = methods
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| refuse("allowed-methods", &error))?;

@@ -30,9 +30,7 @@ impl Size {
 impl fmt::Display for Size {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let units = [(30, "GiB"), (20, "MiB"), (10, "KiB")];
-        let fits = units
-            .iter()
-            .find(|(shift, _)| self.0 > 0 && self.0.is_multiple_of(1 << shift));
+        let fits = units.iter().find(|(shift, _)| self.0 > 0 && self.0.is_multiple_of(1 << shift));
         match fits {
             Some((shift, unit)) => write!(f, "{}{unit}", self.0 >> shift),
             None => write!(f, "{}B", self.0),
@@ -84,18 +82,7 @@ mod tests {
 
     #[test]
     fn what_is_printed_reads_back() {
-        for bytes in [
-            0,
-            1,
-            1000,
-            1023,
-            1024,
-            1025,
-            65536,
-            1 << 20,
-            3 << 30,
-            (1 << 40) + 1,
-        ] {
+        for bytes in [0, 1, 1000, 1023, 1024, 1025, 65536, 1 << 20, 3 << 30, (1 << 40) + 1] {
             let size = Size(bytes);
             assert_eq!(read(&format!("\"{size}\"")).ok(), Some(size), "{bytes}");
             assert_eq!(read(&bytes.to_string()).ok(), Some(size), "{bytes}");
@@ -105,16 +92,7 @@ mod tests {
 
     #[test]
     fn what_is_no_size_is_refused() {
-        for value in [
-            "\"\"",
-            "\"big\"",
-            "-1",
-            "\"-1KiB\"",
-            "1.5",
-            "true",
-            "[]",
-            "\"1XiB\"",
-        ] {
+        for value in ["\"\"", "\"big\"", "-1", "\"-1KiB\"", "1.5", "true", "[]", "\"1XiB\""] {
             assert!(read(value).is_err(), "{value}");
         }
     }

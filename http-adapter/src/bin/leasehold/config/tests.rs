@@ -6,18 +6,13 @@ use super::*;
 fn load(text: &str, environment: &[(&str, &str)]) -> Result<Config, ConfigError> {
     let mut layers = Layers::read_text(text, "test.toml")?;
     layers.add_environment(
-        environment
-            .iter()
-            .map(|(name, value)| (OsString::from(name), OsString::from(value))),
+        environment.iter().map(|(name, value)| (OsString::from(name), OsString::from(value))),
     )?;
     Config::from_layers(&layers)
 }
 
 fn refusal(text: &str, environment: &[(&str, &str)]) -> String {
-    load(text, environment)
-        .map(|_| text.to_owned())
-        .expect_err(text)
-        .to_string()
+    load(text, environment).map(|_| text.to_owned()).expect_err(text).to_string()
 }
 
 #[test]
@@ -56,25 +51,15 @@ fn the_effective_configuration_reads_back_as_itself() {
 
 #[test]
 fn every_key_is_printed_and_has_a_variable() {
-    let printed = Config::from_layers(&Layers::default())
-        .expect("valid")
-        .effective();
-    let Some(Value::Table(idempotency)) = printed.get(IDEMPOTENCY) else {
-        panic!("no table")
-    };
+    let printed = Config::from_layers(&Layers::default()).expect("valid").effective();
+    let Some(Value::Table(idempotency)) = printed.get(IDEMPOTENCY) else { panic!("no table") };
     for key in keys::STORE_KEYS {
         assert!(idempotency.contains_key(key), "{key}");
     }
-    let store = Table::try_from(StoreKeys {
-        late_grace: Some(Span::seconds(1)),
-        ..<_>::default()
-    });
+    let store = Table::try_from(StoreKeys { late_grace: Some(Span::seconds(1)), ..<_>::default() });
     assert_eq!(store.expect("a table").len(), keys::STORE_KEYS.len());
     for (key, value) in idempotency {
-        let name = format!(
-            "LEASEHOLD_IDEMPOTENCY_{}",
-            key.to_uppercase().replace('-', "_")
-        );
+        let name = format!("LEASEHOLD_IDEMPOTENCY_{}", key.to_uppercase().replace('-', "_"));
         let text = match value {
             Value::String(text) => text.clone(),
             Value::Array(items) => {
@@ -84,11 +69,7 @@ fn every_key_is_printed_and_has_a_variable() {
             other => other.to_string(),
         };
         let config = load("", &[(&name, &text)]);
-        assert_eq!(
-            config.map(|config| config.effective()),
-            Ok(printed.clone()),
-            "{name}"
-        );
+        assert_eq!(config.map(|config| config.effective()), Ok(printed.clone()), "{name}");
     }
 }
 
@@ -96,15 +77,10 @@ fn every_key_is_printed_and_has_a_variable() {
 fn the_environment_wins_over_the_file_and_flags_over_both() {
     let mut layers =
         Layers::read_text("[idempotency]\nttl = \"1h\"\nrequired = true", "t").unwrap();
-    let variables = [
-        ("LEASEHOLD_IDEMPOTENCY_TTL", "2h"),
-        ("LEASEHOLD_LISTEN", "127.0.0.1:1"),
-    ];
+    let variables = [("LEASEHOLD_IDEMPOTENCY_TTL", "2h"), ("LEASEHOLD_LISTEN", "127.0.0.1:1")];
     let variables = variables.map(|(name, value)| (OsString::from(name), OsString::from(value)));
     layers.add_environment(variables).expect("known variables");
-    layers
-        .add_flag("listen", "--listen", Some("127.0.0.1:2"))
-        .expect("a key");
+    layers.add_flag("listen", "--listen", Some("127.0.0.1:2")).expect("a key");
     let config = Config::from_layers(&layers).expect("valid");
     assert_eq!(config.policy.ttl, Span::seconds(7200));
     assert_eq!(config.server.listen, ([127, 0, 0, 1], 2).into());
@@ -121,10 +97,7 @@ fn variables_hold_lists_numbers_and_switches() {
     ];
     let config = load("", &variables).expect("valid");
     assert_eq!(config.policy.allowed_methods, ["POST", "PUT"]);
-    assert_eq!(
-        (config.store.max_entries, config.policy.required),
-        (7, false)
-    );
+    assert_eq!((config.store.max_entries, config.policy.required), (7, false));
     assert_eq!(config.server.max_buffered_bytes.0, 65536);
     assert_eq!(config.server.admin.map(|admin| admin.port()), Some(9090));
 }
@@ -139,16 +112,8 @@ fn only_foreign_variables_are_ignored() {
         ("HOME", "/"),
     ];
     assert!(load("", &foreign).is_ok());
-    for name in [
-        "LEASEHOLD_NO_SUCH",
-        "LEASEHOLD_IDEMPOTENCY",
-        "LEASEHOLD_ROUTE",
-        "LEASEHOLD_",
-    ] {
-        assert_eq!(
-            refusal("", &[(name, "1")]),
-            format!("{name}: unknown variable")
-        );
+    for name in ["LEASEHOLD_NO_SUCH", "LEASEHOLD_IDEMPOTENCY", "LEASEHOLD_ROUTE", "LEASEHOLD_"] {
+        assert_eq!(refusal("", &[(name, "1")]), format!("{name}: unknown variable"));
     }
 }
 
@@ -158,10 +123,7 @@ fn refusals_name_the_variable_or_flag_of_the_value() {
     let expected = "idempotency.ttl: must be greater than zero (from LEASEHOLD_IDEMPOTENCY_TTL)";
     assert_eq!(text, expected);
     let text = refusal("", &[("LEASEHOLD_IDEMPOTENCY_REQUIRED", "yes")]);
-    assert_eq!(
-        text,
-        "LEASEHOLD_IDEMPOTENCY_REQUIRED: must be true or false"
-    );
+    assert_eq!(text, "LEASEHOLD_IDEMPOTENCY_REQUIRED: must be true or false");
 }
 
 /// Lines of a configuration and how their refusal begins.
@@ -242,10 +204,7 @@ fn bad_values_are_refused_in_one_line_that_names_the_key() {
         for row in table.lines().filter(|row| !row.is_empty()) {
             let (line, start) = row.trim().split_once(" => ").expect("two columns");
             let refusal = refusal(&format!("{before}{line}"), &[]);
-            assert!(
-                refusal.starts_with(&format!("{name}{start}")),
-                "{row}: {refusal}"
-            );
+            assert!(refusal.starts_with(&format!("{name}{start}")), "{row}: {refusal}");
             assert_eq!(refusal.lines().count(), 1, "{refusal:?}");
         }
     }
@@ -277,10 +236,7 @@ fn what_needs_a_later_release_is_refused_rather_than_ignored() {
     for key in keys::SHARED_STORE_KEYS {
         let text = refusal(&format!("[idempotency]\n{key} = \"x\""), &[]);
         assert_eq!(text, format!("idempotency.{key}: not supported yet"));
-        let name = format!(
-            "LEASEHOLD_IDEMPOTENCY_{}",
-            key.to_uppercase().replace('-', "_")
-        );
+        let name = format!("LEASEHOLD_IDEMPOTENCY_{}", key.to_uppercase().replace('-', "_"));
         assert!(refusal("", &[(&name, "x")]).contains("not supported yet"));
     }
     let text = refusal("[idempotency]\nstore = \"redis://user:secret@host\"", &[]);
@@ -306,14 +262,8 @@ fn routes_inherit_and_override() {
     let config = load(text, &[]).expect("valid");
     let policy = |index: usize| &config.routes[index].policy;
     assert_eq!(policy(0).ttl, Span::seconds(3600));
-    assert_eq!(
-        (policy(1).ttl, policy(1).lease_ttl),
-        (Span::seconds(7200), Span::seconds(3))
-    );
-    assert_eq!(
-        (policy(0).namespace.as_str(), policy(1).namespace.as_str()),
-        ("", "every")
-    );
+    assert_eq!((policy(1).ttl, policy(1).lease_ttl), (Span::seconds(7200), Span::seconds(3)));
+    assert_eq!((policy(0).namespace.as_str(), policy(1).namespace.as_str()), ("", "every"));
     let routes = config.routes().expect("checked");
     assert_eq!(routes.policy("/a").namespace.as_str(), "default");
     assert_eq!(routes.policy("/b").hold_ttl.get(), Duration::from_secs(3));

@@ -35,9 +35,7 @@ impl Config {
         check_store(&self.store)?;
         Check { table: IDEMPOTENCY }.policy(&self.policy)?;
         for (index, route) in self.routes.iter().enumerate() {
-            let check = Check {
-                table: &format!("{ROUTE}[{index}]"),
-            };
+            let check = Check { table: &format!("{ROUTE}[{index}]") };
             policy::pattern(&route.path).map_err(|reason| check.error("path", reason))?;
             check.policy(&route.policy)?;
         }
@@ -70,19 +68,13 @@ pub(crate) fn upstream(text: &str) -> Result<Uri, &'static str> {
         }
         _ => return Err("must be http://host[:port]"),
     }
-    let Some(authority) = uri
-        .authority()
-        .filter(|authority| !authority.host().is_empty())
-    else {
+    let Some(authority) = uri.authority().filter(|authority| !authority.host().is_empty()) else {
         return Err("must be http://host[:port]");
     };
     if authority.as_str().contains('@') {
         return Err("must have no user or password");
     }
-    let port = authority
-        .as_str()
-        .strip_prefix(authority.host())
-        .unwrap_or_default();
+    let port = authority.as_str().strip_prefix(authority.host()).unwrap_or_default();
     if !port.is_empty() && authority.port_u16().is_none_or(|port| port == 0) {
         return Err("must have a port from 1 to 65535");
     }
@@ -110,8 +102,7 @@ fn check_store(keys: &StoreKeys) -> Checked {
     check.not_too_long("cleanup-interval", keys.cleanup_interval)?;
     check.at_least_one("max-waiters", keys.max_waiters)?;
     check.at_least_one("max-pending-commits", keys.max_pending_commits)?;
-    keys.late_grace
-        .map_or(Ok(()), |grace| check.not_too_long("late-grace", grace))
+    keys.late_grace.map_or(Ok(()), |grace| check.not_too_long("late-grace", grace))
 }
 
 /// Checks of one table's values.
@@ -129,11 +120,7 @@ impl Check<'_> {
     }
 
     fn path(&self, key: &str) -> String {
-        if self.table.is_empty() {
-            key.to_owned()
-        } else {
-            format!("{}.{key}", self.table)
-        }
+        if self.table.is_empty() { key.to_owned() } else { format!("{}.{key}", self.table) }
     }
 
     fn positive(&self, key: &str, span: Span) -> Checked {
@@ -144,19 +131,11 @@ impl Check<'_> {
     }
 
     fn not_too_long(&self, key: &str, span: Span) -> Checked {
-        if span.0 > MAX_TTL {
-            Err(self.error(key, "must be at most ten years"))
-        } else {
-            Ok(())
-        }
+        if span.0 > MAX_TTL { Err(self.error(key, "must be at most ten years")) } else { Ok(()) }
     }
 
     fn at_least_one(&self, key: &str, count: usize) -> Checked {
-        if count == 0 {
-            Err(self.error(key, "must be greater than zero"))
-        } else {
-            Ok(())
-        }
+        if count == 0 { Err(self.error(key, "must be greater than zero")) } else { Ok(()) }
     }
 
     fn header(&self, key: &str, name: &str) -> Result<HeaderName, ConfigError> {
@@ -179,8 +158,7 @@ impl Check<'_> {
         }
         self.positive("ttl", keys.ttl)?;
         self.positive("lease-ttl", keys.lease_ttl)?;
-        keys.hold_ttl
-            .map_or(Ok(()), |ttl| self.positive("hold-ttl", ttl))?;
+        keys.hold_ttl.map_or(Ok(()), |ttl| self.positive("hold-ttl", ttl))?;
         self.positive("store-timeout", keys.store_timeout)?;
         self.header("replayed-header", &keys.replayed_header)?;
         for name in &keys.replay_drop_headers {

@@ -15,9 +15,7 @@ pub(super) fn check_statuses(key: &str) -> Result<(), &'static str> {
 
 fn status(text: &str) -> Option<u16> {
     let digits = text.len() == 3 && text.bytes().all(|byte| byte.is_ascii_digit());
-    text.parse()
-        .ok()
-        .filter(|status| digits && STATUSES.contains(status))
+    text.parse().ok().filter(|status| digits && STATUSES.contains(status))
 }
 
 #[cfg(test)]
@@ -29,9 +27,7 @@ mod tests {
         for key in ["100", "404", "999", "500-599", "100-999", "200-200"] {
             assert_eq!(check_statuses(key), Ok(()), "{key}");
         }
-        for key in [
-            "", "99", "099", "1000", "2000", "+200", "5xx", "500-", "-500", "599-500",
-        ] {
+        for key in ["", "99", "099", "1000", "2000", "+200", "5xx", "500-", "-500", "599-500"] {
             assert!(check_statuses(key).is_err(), "{key}");
         }
         assert!(check_statuses("500-599-600").is_err());

@@ -85,10 +85,7 @@ impl Orders {
         match (request.method().clone(), path.as_str()) {
             (Method::POST, "/orders") => match Limited::new(request, BODY_MAX).collect().await {
                 Ok(body) => self.make(&body.to_bytes()),
-                Err(_) => refuse(
-                    StatusCode::PAYLOAD_TOO_LARGE,
-                    "the body is too large or broken",
-                ),
+                Err(_) => refuse(StatusCode::PAYLOAD_TOO_LARGE, "the body is too large or broken"),
             },
             (Method::GET, "/orders") => json(StatusCode::OK, &*self.lock()),
             (Method::GET, path) => {
@@ -98,20 +95,14 @@ impl Orders {
                     None => refuse(StatusCode::NOT_FOUND, "there is no such order"),
                 }
             }
-            _ => refuse(
-                StatusCode::METHOD_NOT_ALLOWED,
-                "only GET, and POST to /orders",
-            ),
+            _ => refuse(StatusCode::METHOD_NOT_ALLOWED, "only GET, and POST to /orders"),
         }
     }
 
     fn make(&self, body: &[u8]) -> Answer {
         const UNPROCESSABLE: StatusCode = StatusCode::UNPROCESSABLE_ENTITY;
         let Ok(Wanted { item, quantity }) = serde_json::from_slice(body) else {
-            return refuse(
-                UNPROCESSABLE,
-                "the body must be JSON with an item and a quantity",
-            );
+            return refuse(UNPROCESSABLE, "the body must be JSON with an item and a quantity");
         };
         if quantity <= 0 {
             return refuse(UNPROCESSABLE, "quantity must be greater than zero");
@@ -120,11 +111,7 @@ impl Orders {
         if made.len() >= ORDERS_MAX {
             return refuse(StatusCode::SERVICE_UNAVAILABLE, "no more orders are kept");
         }
-        let order = Order {
-            id: made.len() + 1,
-            item,
-            quantity,
-        };
+        let order = Order { id: made.len() + 1, item, quantity };
         made.push(order.clone());
         drop(made);
         let mut answer = json(StatusCode::CREATED, &order);
@@ -150,8 +137,6 @@ fn json(status: StatusCode, value: &impl Serialize) -> Answer {
     body.push(b'\n');
     let mut answer = Response::new(Full::from(body));
     *answer.status_mut() = status;
-    answer
-        .headers_mut()
-        .insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+    answer.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
     answer
 }

@@ -62,23 +62,15 @@ fn host(parts: &Parts, upstream: &Uri) -> Option<HeaderValue> {
     let of = |uri: &Uri| {
         let authority = uri.authority()?.as_str();
         // A user and a password are no part of a host.
-        let host = authority
-            .rsplit_once('@')
-            .map_or(authority, |(_, host)| host);
+        let host = authority.rsplit_once('@').map_or(authority, |(_, host)| host);
         HeaderValue::from_str(host).ok()
     };
-    of(&parts.uri)
-        .or_else(|| parts.headers.get(HOST).cloned())
-        .or_else(|| of(upstream))
+    of(&parts.uri).or_else(|| parts.headers.get(HOST).cloned()).or_else(|| of(upstream))
 }
 
 /// HTTP/2 lets clients send one cookie a line, HTTP/1.1 wants one line (RFC 9113, 8.2.3).
 fn join_cookies(headers: &mut HeaderMap) {
-    let lines: Vec<_> = headers
-        .get_all(COOKIE)
-        .iter()
-        .map(HeaderValue::as_bytes)
-        .collect();
+    let lines: Vec<_> = headers.get_all(COOKIE).iter().map(HeaderValue::as_bytes).collect();
     if lines.len() > 1
         && let Ok(mut joined) = HeaderValue::from_bytes(&lines.join(b"; ".as_slice()))
     {
@@ -108,9 +100,7 @@ pub(super) fn to_client(headers: &mut HeaderMap) -> Option<Verdict> {
         Entry::Vacant(_) => return None,
         Entry::Occupied(entry) => {
             let mut values = entry.remove_entry_mult().1;
-            let first = values
-                .next()
-                .and_then(|value| read_verdict(value.as_bytes()));
+            let first = values.next().and_then(|value| read_verdict(value.as_bytes()));
             if values.next().is_some() { None } else { first }
         }
     };
@@ -122,13 +112,9 @@ pub(super) fn to_client(headers: &mut HeaderMap) -> Option<Verdict> {
 
 fn read_verdict(value: &[u8]) -> Option<Verdict> {
     let is = |name: &str| value.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
-    [
-        ("commit", Verdict::Commit),
-        ("release", Verdict::Release),
-        ("hold", Verdict::Hold),
-    ]
-    .into_iter()
-    .find_map(|(name, verdict)| is(name).then_some(verdict))
+    [("commit", Verdict::Commit), ("release", Verdict::Release), ("hold", Verdict::Hold)]
+        .into_iter()
+        .find_map(|(name, verdict)| is(name).then_some(verdict))
 }
 
 /// Removes what concerns the one connection that the message came by.
@@ -136,10 +122,7 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = tokens(headers, &CONNECTION)
         .filter_map(|token| HeaderName::from_bytes(token).ok())
         .collect();
-    let proxy = headers
-        .keys()
-        .filter(|name| name.as_str().starts_with("proxy-"))
-        .cloned();
+    let proxy = headers.keys().filter(|name| name.as_str().starts_with("proxy-")).cloned();
     let doomed: Vec<HeaderName> = proxy.chain(named).chain(HOP_BY_HOP).collect();
     for name in doomed {
         headers.remove(name);
@@ -152,9 +135,7 @@ pub(super) fn tokens<'a>(
     name: &HeaderName,
 ) -> impl Iterator<Item = &'a [u8]> {
     let values = headers.get_all(name).into_iter();
-    values
-        .flat_map(|value| value.as_bytes().split(|byte| *byte == b','))
-        .map(<[u8]>::trim_ascii)
+    values.flat_map(|value| value.as_bytes().split(|byte| *byte == b',')).map(<[u8]>::trim_ascii)
 }
 
 #[cfg(test)]
@@ -239,10 +220,7 @@ mod tests {
                 ("expect", "100-continue"),
             ],
         );
-        assert_eq!(
-            map["x-forwarded-for"],
-            "10.0.0.1, 10.0.0.2, 10.0.0.3, 127.0.0.1"
-        );
+        assert_eq!(map["x-forwarded-for"], "10.0.0.1, 10.0.0.2, 10.0.0.3, 127.0.0.1");
         assert_eq!(map["x-forwarded-host"], "shop.test");
         assert_eq!(map["x-forwarded-proto"], "http");
         assert_eq!(map["host"], "shop.test");
@@ -251,13 +229,7 @@ mod tests {
 
     #[test]
     fn the_token_is_ours_and_never_the_clients() {
-        let map = sent(
-            "/",
-            &[
-                ("idempotency-lease-token", "1"),
-                ("idempotency-lease-token", "2"),
-            ],
-        );
+        let map = sent("/", &[("idempotency-lease-token", "1"), ("idempotency-lease-token", "2")]);
         let tokens: Vec<_> = map.get_all("idempotency-lease-token").iter().collect();
         assert_eq!(tokens, ["7"]);
     }
@@ -266,13 +238,7 @@ mod tests {
     fn connection_cannot_take_away_what_the_gateway_adds() {
         let map = sent(
             "/",
-            &[
-                ("host", "a.test"),
-                (
-                    "connection",
-                    "host, x-forwarded-for, idempotency-lease-token",
-                ),
-            ],
+            &[("host", "a.test"), ("connection", "host, x-forwarded-for, idempotency-lease-token")],
         );
         assert_eq!(map["host"], "a.test");
         assert_eq!(map["x-forwarded-for"], "127.0.0.1");
@@ -281,26 +247,14 @@ mod tests {
 
     #[test]
     fn cookies_are_joined_into_one_line() {
-        let map = sent(
-            "/",
-            &[("cookie", "a=1"), ("cookie", "b=2"), ("cookie", "c=3")],
-        );
-        assert_eq!(
-            map.get_all("cookie").iter().collect::<Vec<_>>(),
-            ["a=1; b=2; c=3"]
-        );
+        let map = sent("/", &[("cookie", "a=1"), ("cookie", "b=2"), ("cookie", "c=3")]);
+        assert_eq!(map.get_all("cookie").iter().collect::<Vec<_>>(), ["a=1; b=2; c=3"]);
     }
 
     #[test]
     fn the_targets_authority_wins_over_the_host_header() {
-        assert_eq!(
-            sent("http://target.test/", &[("host", "header.test")])["host"],
-            "target.test"
-        );
-        assert_eq!(
-            sent("http://u:p@target.test:81/", &[])["host"],
-            "target.test:81"
-        );
+        assert_eq!(sent("http://target.test/", &[("host", "header.test")])["host"], "target.test");
+        assert_eq!(sent("http://u:p@target.test:81/", &[])["host"], "target.test:81");
         assert_eq!(sent("/", &[])["host"], "up:3000");
     }
 }

@@ -63,9 +63,7 @@ struct Shared<B> {
 
 impl<B> Clone for Proxy<B> {
     fn clone(&self) -> Self {
-        Self {
-            shared: Arc::clone(&self.shared),
-        }
+        Self { shared: Arc::clone(&self.shared) }
     }
 }
 
@@ -86,13 +84,7 @@ where
             // Repeats only requests that the dead connection had not begun to write.
             .retry_canceled_requests(true)
             .build(connector);
-        Self {
-            shared: Arc::new(Shared {
-                client,
-                upstream,
-                limits,
-            }),
-        }
+        Self { shared: Arc::new(Shared { client, upstream, limits }) }
     }
 }
 
@@ -128,11 +120,7 @@ where
         let (mut parts, body) = request.into_parts();
         let token = parts.extensions.get::<HeldLease>().map(HeldLease::token);
         let peer = parts.extensions.remove::<Peer>();
-        let upgrade = if token.is_none() {
-            Upgrade::take(&mut parts)
-        } else {
-            None
-        };
+        let upgrade = if token.is_none() { Upgrade::take(&mut parts) } else { None };
         headers::to_upstream(&mut parts, &self.upstream, peer.as_ref(), token);
         // Only a tunnel keeps its place among the connections when its client's has ended.
         let tunnel = upgrade.map(|upgrade| (upgrade, peer));
@@ -186,10 +174,7 @@ where
         if timeout(self.limits.upstream, connected).await.is_err() {
             return Failure::NotReached;
         }
-        if timeout(self.limits.body_read, progress.finished())
-            .await
-            .is_err()
-        {
+        if timeout(self.limits.body_read, progress.finished()).await.is_err() {
             return if progress.waits_for_client() {
                 Failure::UploadTooSlow
             } else {

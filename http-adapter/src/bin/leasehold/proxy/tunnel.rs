@@ -31,10 +31,7 @@ impl Upgrade {
         if !asked || http || protocols.next().is_some() || parts.version != Version::HTTP_11 {
             return None;
         }
-        Some(Self {
-            protocol,
-            client: parts.extensions.remove::<OnUpgrade>()?,
-        })
+        Some(Self { protocol, client: parts.extensions.remove::<OnUpgrade>()? })
     }
 
     /// Asks the upstream for the same.
@@ -50,11 +47,7 @@ impl Upgrade {
         peer: Option<Peer>,
     ) -> Response<Incoming> {
         let upstream = hyper::upgrade::on(&mut response);
-        let protocol = response
-            .headers()
-            .get(UPGRADE)
-            .cloned()
-            .unwrap_or(self.protocol);
+        let protocol = response.headers().get(UPGRADE).cloned().unwrap_or(self.protocol);
         let headers = response.headers_mut();
         remove_hop_by_hop(headers);
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
@@ -73,18 +66,11 @@ impl Upgrade {
 async fn join(client: OnUpgrade, upstream: OnUpgrade) -> std::io::Result<()> {
     let (client, upstream) = tokio::try_join!(client, upstream).map_err(std::io::Error::other)?;
     let (mut client, mut upstream) = (TokioIo::new(client), TokioIo::new(upstream));
-    tokio::io::copy_bidirectional(&mut client, &mut upstream)
-        .await
-        .map(|_| ())
+    tokio::io::copy_bidirectional(&mut client, &mut upstream).await.map(|_| ())
 }
 
 /// Whether a protocol is HTTP itself: `h2c`, `HTTP/2.0`, `TLS/1.0` to speak it in.
 fn is_http(protocol: &[u8]) -> bool {
-    let name = protocol
-        .split(|byte| *byte == b'/')
-        .next()
-        .unwrap_or_default();
-    [b"h2c".as_slice(), b"h2", b"http", b"tls"]
-        .iter()
-        .any(|http| name.eq_ignore_ascii_case(http))
+    let name = protocol.split(|byte| *byte == b'/').next().unwrap_or_default();
+    [b"h2c".as_slice(), b"h2", b"http", b"tls"].iter().any(|http| name.eq_ignore_ascii_case(http))
 }

@@ -43,23 +43,10 @@ pin_project! {
 impl<B: Body> Upload<B> {
     /// Wraps the body of a request of `version`.
     pub(super) fn new(body: B, version: Version) -> (Self, Progress) {
-        let state = if body.is_end_stream() {
-            State::Ended
-        } else {
-            State::Upstream
-        };
+        let state = if body.is_end_stream() { State::Ended } else { State::Upstream };
         let state = watch::Sender::new(state);
-        let progress = Progress {
-            state: state.subscribe(),
-        };
-        (
-            Self {
-                body,
-                knows_its_end: version == Version::HTTP_2,
-                state,
-            },
-            progress,
-        )
+        let progress = Progress { state: state.subscribe() };
+        (Self { body, knows_its_end: version == Version::HTTP_2, state }, progress)
     }
 }
 
@@ -85,14 +72,12 @@ where
                 (state, Poll::Ready(Some(Ok(frame))))
             }
             Poll::Ready(Some(Err(error))) => (State::Broken, Poll::Ready(Some(Err(error.into())))),
-            Poll::Ready(None) if *this.knows_its_end && !ended => (
-                State::Broken,
-                Poll::Ready(Some(Err("the stream was reset".into()))),
-            ),
+            Poll::Ready(None) if *this.knows_its_end && !ended => {
+                (State::Broken, Poll::Ready(Some(Err("the stream was reset".into()))))
+            }
             Poll::Ready(None) => (State::Ended, Poll::Ready(None)),
         };
-        this.state
-            .send_if_modified(|current| std::mem::replace(current, state) != state);
+        this.state.send_if_modified(|current| std::mem::replace(current, state) != state);
         polled
     }
 

@@ -121,10 +121,8 @@ async fn accept_one(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
 ) -> io::Result<(TcpStream, Peer)> {
-    let place: OwnedSemaphorePermit = Arc::clone(places)
-        .acquire_owned()
-        .await
-        .map_err(io::Error::other)?;
+    let place: OwnedSemaphorePermit =
+        Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
     let (stream, address): (TcpStream, SocketAddr) = listener.accept().await?;
     // Without it small answers wait for acknowledgements; nothing breaks.
     if let Err(error) = stream.set_nodelay(true) {

@@ -36,10 +36,7 @@ impl<S> Front<S> {
         }
         let method = request.method().clone();
         // Nothing of the service is used again after a panic.
-        match AssertUnwindSafe(self.inner.oneshot(request))
-            .catch_unwind()
-            .await
-        {
+        match AssertUnwindSafe(self.inner.oneshot(request)).catch_unwind().await {
             Ok(Ok(response)) => response,
             Ok(Err(never)) => match never {},
             Err(_) => {
@@ -57,12 +54,7 @@ fn objection<B>(request: &Request<B>) -> Option<StatusCode> {
         return Some(StatusCode::NOT_IMPLEMENTED);
     }
     let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
-    if !codings.all(|coding| {
-        coding
-            .as_bytes()
-            .trim_ascii()
-            .eq_ignore_ascii_case(b"chunked")
-    }) {
+    if !codings.all(|coding| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")) {
         return Some(StatusCode::NOT_IMPLEMENTED);
     }
     let hosts = request.headers().get_all(HOST).iter().count();
@@ -86,10 +78,7 @@ mod tests {
                 ResponseBody::own(Bytes::new()),
             ))
         });
-        let request = Request::post("/")
-            .header("host", "a")
-            .body(())
-            .expect("a request");
+        let request = Request::post("/").header("host", "a").body(()).expect("a request");
         assert_eq!(Front::new(service).answer(request).await.status(), 500);
     }
 
@@ -110,13 +99,7 @@ mod tests {
         assert_eq!(request(new, &[host, host]), Some(400));
         assert_eq!(request(old, &[]), None);
         assert_eq!(request(Version::HTTP_2, &[]), None);
-        assert_eq!(
-            request(new, &[host, ("transfer-encoding", "Chunked")]),
-            None
-        );
-        assert_eq!(
-            request(new, &[host, ("transfer-encoding", "gzip, chunked")]),
-            Some(501)
-        );
+        assert_eq!(request(new, &[host, ("transfer-encoding", "Chunked")]), None);
+        assert_eq!(request(new, &[host, ("transfer-encoding", "gzip, chunked")]), Some(501));
     }
 }

@@ -28,18 +28,12 @@ pub(crate) struct Peer {
 
 impl Peer {
     fn new(address: SocketAddr, place: OwnedSemaphorePermit) -> Self {
-        Self {
-            address,
-            _place: Some(Arc::new(place)),
-        }
+        Self { address, _place: Some(Arc::new(place)) }
     }
 
     #[cfg(test)]
     pub(crate) const fn for_tests(address: SocketAddr) -> Self {
-        Self {
-            address,
-            _place: None,
-        }
+        Self { address, _place: None }
     }
 }
 
