@@ -1,7 +1,7 @@
 //! The parts of a memory store that an entry touches, and what ending an entry means for each.
 //!
-//! Shared by the verbs and the sweep, so that an entry ends in one way only. The bound is the number
-//! of slots: a key that is granted has one, and what ends gives it back.
+//! Shared by the verbs and the sweep, so that an entry ends in one way only. The bound is the
+//! number of slots: a key that is granted has one, and what ends gives it back.
 
 use std::time::Duration;
 

@@ -1,8 +1,8 @@
 //! Explores every interleaving of a scenario, and checks that all its outcomes were seen.
 //!
 //! Empty but under `--cfg lease_loom`: run it by `cargo xtask loom`. A scenario names the outcomes
-//! that it may have; exploration fails if one of them never happened or another did, so a model that
-//! is cut short, or that no longer reaches its race, does not pass.
+//! that it may have; exploration fails if one of them never happened or another did, so a model
+//! that is cut short, or that no longer reaches its race, does not pass.
 
 #![forbid(unsafe_code)]
 #![cfg(lease_loom)]

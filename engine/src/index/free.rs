@@ -85,9 +85,9 @@ impl FreeSlots {
             // [F3] `Relaxed`: written before [F4]; if the slot has been popped and pushed since,
             // the tag has changed and the swap below fails.
             let below = link.below.load(Ordering::Relaxed);
-            // [F5] `AcqRel`: `Release`, so that who finds no slot because of this pop sees the claim
-            // that it is for ([K1]); `Acquire`, on failure too: the next top's `below` is read. Ends
-            // as in `push`.
+            // [F5] `AcqRel`: `Release`, so that who finds no slot because of this pop sees the
+            // claim that it is for ([K1]); `Acquire`, on failure too: the next top's `below` is
+            // read. Ends as in `push`.
             match self.top.compare_exchange(
                 top,
                 raised(top, u64::from(below)),

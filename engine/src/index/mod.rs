@@ -2,7 +2,7 @@
 //!
 //! # Slots
 //! There are as many slots as the bound allows entries, allocated once. A slot has a
-//! [`LeaseWord`](crate::word::LeaseWord), the identity that it holds, and side arrays for what only
+//! [`LeaseWord`], the identity that it holds, and side arrays for what only
 //! some entries have: a fingerprint, an outcome.
 //!
 //! # Finding

@@ -11,8 +11,8 @@ use crate::sweep;
 use crate::sync::yield_now;
 use crate::word::{Phase, Word};
 
-/// Records that one acquire looks at before it claims a slot: enough that the index of what falls due
-/// shrinks faster than it grows, little enough not to be felt (30 put p99 at 6 µs).
+/// Records that one acquire looks at before it claims a slot: enough that the index of what falls
+/// due shrinks faster than it grows, little enough not to be felt (30 put p99 at 6 µs).
 const SWEEP_BUDGET_RECORDS: usize = 4;
 
 /// Records that it looks at in one go when no slot is free. It goes on until one is, or nothing is
@@ -71,13 +71,13 @@ impl MemoryStore {
                 }
                 Claim::Lost => {}
                 Claim::NoSlot if !nothing_is_due => {
-                    // The claim comes once more after a sweep that found nothing: another thread may
-                    // have reclaimed what was due in between.
+                    // The claim comes once more after a sweep that found nothing: another thread
+                    // may have reclaimed what was due in between.
                     nothing_is_due = self.sweep_due(SWEEP_BUDGET_FULL_RECORDS).looked_at == 0;
                 }
                 Claim::NoSlot if self.entries.index.is_claimed(identity) => {
-                    // A rival for this key, or for one in a few hundred others, has taken a slot and
-                    // not linked it in yet. The one place where a call waits for another's.
+                    // A rival for this key, or for one in a few hundred others, has taken a slot
+                    // and not linked it in yet. The one place where a call waits for another's.
                     yield_now();
                     nothing_is_due = false;
                 }

@@ -152,8 +152,8 @@ impl MemoryStore {
 
     /// Reclaims expired entries, looking at up to `budget` records of what falls due; gives the
     /// number reclaimed. Only frees memory. Records may be looked at whose entries live on, so a
-    /// pass may reclaim less than its budget and yet not be the last; [`Self::sweep_all`] is. Now and
-    /// then it looks through all slots.
+    /// pass may reclaim less than its budget and yet not be the last; [`Self::sweep_all`] is. Now
+    /// and then it looks through all slots.
     pub fn sweep(&self, budget: usize) -> usize {
         self.sweep_due(budget).reclaimed
     }

@@ -1,3 +1,5 @@
+//! Keys: both ends of every limit, and every malformed form.
+
 use http::HeaderValue;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! Problems: every type, its code and its text.
+
 use http::StatusCode;
 
 use super::*;

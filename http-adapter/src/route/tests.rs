@@ -1,3 +1,5 @@
+//! Routes: patterns on raw paths, and what never matches.
+
 use super::*;
 
 fn matches(pattern: &str, path: &str) -> bool {

@@ -18,9 +18,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("identity", 0),
     ("word", 1),
     ("token", 1),
-    ("bound", 1),
     ("stats", 1),
-    ("outcomes", 1),
     ("index", 2),
     ("expiry", 2),
     ("place", 3),
@@ -47,7 +45,7 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
 ];
 
 /// Modules that do not know each other whatever their level: they meet above.
-const STRANGERS: &[&str] = &["bound", "index", "expiry"];
+const STRANGERS: &[&str] = &["index", "expiry"];
 
 /// Imports that go up, sideways or through the crate's root, and modules without a level.
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
