@@ -44,9 +44,6 @@ const SIDEWAYS: &[(&str, &str, &str)] = &[
     ("sweeper", "memory", "a sweeper works for a store"),
 ];
 
-/// Modules that do not know each other whatever their level: they meet above.
-const STRANGERS: &[&str] = &["index", "expiry"];
-
 /// Imports that go up, sideways or through the crate's root, and modules without a level.
 pub(super) fn check(tree: &Tree) -> Vec<Fault> {
     let mut faults = Vec::new();
@@ -85,9 +82,6 @@ fn judge((module, level): (&str, u8), import: &str) -> Option<String> {
             "imports `{import}` through the crate's root: name the module that it lives in"
         ));
     };
-    if STRANGERS.contains(&module) && STRANGERS.contains(&import) {
-        return Some(format!("`{module}` imports `{import}`: these two may only meet above"));
-    }
     let sideways = SIDEWAYS.iter().any(|(from, to, _)| (*from, *to) == (module, import));
     (other >= level && !sideways).then(|| {
         format!(
@@ -188,13 +182,10 @@ mod tests {
     }
 
     #[test]
-    fn strangers_stay_strangers_on_different_levels() {
+    fn index_and_expiry_meet_above() {
         assert!(of("index/mod.rs", "use crate::word::LeaseWord;").is_empty());
-        assert_eq!(
-            of("index/mod.rs", "use crate::bound::Bound;"),
-            ["engine/src/index/mod.rs:1: `index` imports `bound`: these two may only meet \
-                 above"]
-        );
+        assert_eq!(of("index/mod.rs", "use crate::expiry::Expiry;").len(), 1);
+        assert_eq!(of("expiry/mod.rs", "use crate::index::Slot;").len(), 1);
     }
 
     #[test]
