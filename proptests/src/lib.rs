@@ -9,6 +9,8 @@
 //! The number of cases follows proptest's `PROPTEST_CASES`; a failure is kept in
 //! `proptest-regressions/` and should be committed with its fix.
 
+#![forbid(unsafe_code)]
+
 mod cases;
 mod hands;
 mod model;

@@ -11,8 +11,8 @@ use std::time::{Duration, Instant};
 pub const LATENESS: Duration = Duration::from_millis(64);
 
 /// How long after its construction a store in memory can still count time, at least: 17 years of
-/// 365 days. A deadline beyond may be cut to this, even if that has passed: who runs a store for longer
-/// is refused every new lease, and is promised nothing for the old ones.
+/// 365 days. A deadline beyond may be cut to this, even if that has passed: who runs a store for
+/// longer may be refused every new lease, and is promised nothing for the old ones.
 pub const CLOCK_RANGE: Duration = Duration::from_secs(17 * 365 * 24 * 60 * 60);
 
 const INSTANT: Duration = Duration::from_nanos(1);

@@ -2,8 +2,8 @@
 //! that the model allows, and no call comes before one that had ended when it began.
 //!
 //! The clock stands still while the threads run, away from every deadline, so the order of the
-//! calls alone decides. When they are done the
-//! addresses are looked at once more, and everything is swept away. What is allowed though no order explains it stands at [`excuse`].
+//! calls alone decides. When they are done the addresses are looked at once more, and everything is
+//! swept away. What is allowed though no order explains it stands at [`excuse`].
 
 use std::collections::BTreeSet;
 use std::sync::Barrier;
@@ -275,7 +275,8 @@ proptest! {
     fn concurrent_calls_have_an_order_that_the_contract_allows(script in scripts()) {
         for _ in 0..ROUNDS {
             let (start, events) = run(&script).map_err(TestCaseError::fail)?;
-            let linearizable = is_linearizable(start.clone(), &events).map_err(TestCaseError::fail)?;
+            let linearizable =
+                is_linearizable(start.clone(), &events).map_err(TestCaseError::fail)?;
             prop_assert!(linearizable, "no order explains {:#?}\nfrom {:#?}", events, start);
         }
     }

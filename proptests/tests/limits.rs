@@ -30,7 +30,11 @@ fn durations() -> impl Strategy<Value = Duration> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(1_000), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(1_000),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_ttl_is_above_zero_and_at_most_ten_years(duration in durations()) {
@@ -53,7 +57,9 @@ proptest! {
 
     /// Also when the record has gone in between, by whichever way.
     #[test]
-    fn tokens_of_one_address_rise_whatever_ended_the_lease(ends in prop::collection::vec(0_u8..5, 1..40)) {
+    fn tokens_of_one_address_rise_whatever_ended_the_lease(
+        ends in prop::collection::vec(0_u8..5, 1..40),
+    ) {
         let mut rig = Rig::new(LIMITS).expect("the limits are legal");
         let ttl = Ttl::new(Duration::from_secs(1)).expect("a ttl");
         let mut last = 0;
@@ -131,7 +137,10 @@ proptest! {
                 rig.advance(ttl.get() - Duration::from_nanos(1));
                 let again = rig.store.acquire(address(0), Terms::new(ttl)).now_or_never();
                 prop_assert!(
-                    matches!(again, Some(Ok(Admission::InFlight { .. }) | Err(AcquireError::ClockExhausted))),
+                    matches!(
+                        again,
+                        Some(Ok(Admission::InFlight { .. }) | Err(AcquireError::ClockExhausted))
+                    ),
                     "{:?}", again
                 );
             }

@@ -75,7 +75,11 @@ fn near(parts: &Parts, at: prop::sample::Index, how: u8) -> Parts {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: cases(4_000), failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig {
+        cases: cases(4_000),
+        failure_persistence: None,
+        ..ProptestConfig::default()
+    })]
 
     #[test]
     fn a_key_is_1_to_128_visible_ascii_bytes_and_nothing_else(bytes in names()) {
