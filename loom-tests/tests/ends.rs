@@ -166,6 +166,29 @@ fn forget_and_commit_leave_nothing_or_a_refused_holder() {
     });
 }
 
+/// 1. A takeover is under way. 2. Another acquire is told *in flight* of it. 3. A forget that comes
+/// then must find something to forget.
+#[test]
+fn a_grant_that_others_have_seen_can_be_forgotten() {
+    explore(20, &["granted", "in flight, forgotten"], || {
+        let (store, hand) = store(1);
+        let k = key(&store, "k");
+        drop(granted(&store, k));
+        hand.advance(LEASE);
+        let other = {
+            let store = store.clone();
+            thread::spawn(move || word(&store.acquire(k, &terms())))
+        };
+        let mut outcome = word(&store.acquire(k, &terms())).to_owned();
+        if outcome == "in flight" {
+            assert!(store.forget(k));
+            outcome += ", forgotten";
+        }
+        other.join().expect("no panic");
+        outcome
+    });
+}
+
 #[test]
 fn a_committed_outcome_is_seen_whole() {
     explore(20, &["completed with its outcome", "in flight"], || {

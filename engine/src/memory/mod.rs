@@ -1,13 +1,17 @@
-//! The in-memory store: the contract's verbs, as plain calls that never wait.
+//! The in-memory store: the contract's verbs, as plain calls.
 //!
 //! Each verb reads like its law: find the entry, decide by its word and the clock, move the word by
 //! one compare and swap, and look again if another thread was first. What an entry is made of is
 //! the lower levels' business. Nothing here is `unsafe`.
 //!
 //! # Progress
-//! Every verb is lock-free: a retry means that another thread's move succeeded. The exception is
-//! the allocator, which is asked for a due bucket now and then, and for each kept outcome. A thread
-//! that stalls while it grants a key keeps that key in flight, and no other.
+//! Every verb is lock-free: a retry means that another thread's move succeeded. The allocator is
+//! asked for a due bucket now and then, and for each kept outcome. A thread that stalls while it
+//! grants a key keeps that key in flight, and no other.
+//!
+//! Two calls may wait for such a thread: a `forget` of that key; and, if the thread has taken the
+//! last free slot, an acquire of that key (or of one key without a slot in 256), which has to learn
+//! whether it is *full* or *in flight*.
 
 mod acquire;
 mod settle;
@@ -24,7 +28,7 @@ use crate::identity::{Identities, Identity};
 use crate::index::{Found, Index};
 use crate::stats::{Event, Stats};
 use crate::sweep::{self, Swept};
-use crate::sync::{AtomicU32, Ordering};
+use crate::sync::{AtomicU32, Ordering, yield_now};
 use crate::token::Tokens;
 use crate::word::Phase;
 
@@ -133,13 +137,19 @@ impl MemoryStore {
     /// Removes whatever is kept for the identity; true if that was live. A running holder then
     /// finds itself superseded. **The request may run again.**
     pub fn forget(&self, identity: Identity) -> bool {
-        // Ends: each turn means that another thread moved the word.
+        // Ends: each turn means that another thread moved the word, or is about to.
         while let Some(found) = self.entries.index.find(identity) {
-            let live = found.word.is_live(self.clock.precise().tick());
-            if !found.word.is_kept() {
-                // Dead, or about to be granted: this call came first.
-                return false;
+            match found.word.phase() {
+                Phase::Dead => return false,
+                Phase::Pending => {
+                    // Others may have been told of the grant that is being made, so it has to be
+                    // there before it can be forgotten.
+                    yield_now();
+                    continue;
+                }
+                Phase::InFlight | Phase::Committed => {}
             }
+            let live = found.word.is_live(self.clock.precise().tick());
             if self.entries.end(found) {
                 if live {
                     self.entries.counters.count(Event::Forgotten);
