@@ -133,3 +133,12 @@ pub fn word(answer: &Result<Admission, AcquireError>) -> &'static str {
 pub fn done<T, E>(answer: &Result<T, E>) -> &'static str {
     if answer.is_ok() { "done" } else { "refused" }
 }
+
+/// Runs a part of a scenario beside the rest of it.
+pub fn beside<T: 'static>(
+    store: &Arc<MemoryStore>,
+    part: impl FnOnce(&MemoryStore) -> T + 'static,
+) -> loom::thread::JoinHandle<T> {
+    let store = Arc::clone(store);
+    loom::thread::spawn(move || part(&store))
+}

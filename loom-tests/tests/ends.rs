@@ -4,8 +4,9 @@
 
 use bytes::Bytes;
 use leasehold::{Admission, MemoryStore, Outcome};
-use loom::thread;
-use loom_tests::{GRACE, LEASE, TICK, done, explore, granted, key, store, terms, ttl, word};
+use loom_tests::{
+    GRACE, LEASE, TICK, beside, done, explore, granted, key, store, terms, ttl, word,
+};
 
 /// A year: after it everything has expired.
 const FAR: std::time::Duration = std::time::Duration::from_secs(365 * 24 * 60 * 60);
@@ -25,14 +26,8 @@ fn sweep_and_commit_and_takeover_never_all_win() {
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
         hand.advance(LEASE);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(k, &terms())))
-        };
-        let sweeper = {
-            let store = store.clone();
-            thread::spawn(move || store.sweep(8))
-        };
+        let other = beside(&store, move |store| word(&store.acquire(k, &terms())));
+        let sweeper = beside(&store, move |store| store.sweep(8));
         let commit = store.commit(&mut lease, None, ttl(10 * LEASE));
         let committed = if commit.is_ok() { "committed" } else { "superseded" };
         assert_eq!(sweeper.join().expect("no panic"), 0);
@@ -50,10 +45,7 @@ fn past_its_grace_a_lease_is_swept_or_taken_over_once() {
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
         hand.advance(LEASE + GRACE);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || store.sweep(8))
-        };
+        let other = beside(&store, move |store| store.sweep(8));
         let answer = word(&store.acquire(k, &terms()));
         let outcome = format!("{answer}, {}", other.join().expect("no panic"));
         assert_eq!(store.usage().entries, 1);
@@ -71,15 +63,12 @@ fn a_stale_holder_never_touches_the_new_lease() {
         let mut stale = granted(&store, k);
         hand.advance(LEASE);
         let mut lease = granted(&store, k);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || {
-                let commit = store.commit(&mut stale, None, ttl(LEASE));
-                assert_eq!(done(&commit), "refused");
-                assert_eq!(done(&store.renew(&mut stale, ttl(LEASE))), "refused");
-                done(&store.release(&mut stale))
-            })
-        };
+        let other = beside(&store, move |store| {
+            let commit = store.commit(&mut stale, None, ttl(LEASE));
+            assert_eq!(done(&commit), "refused");
+            assert_eq!(done(&store.renew(&mut stale, ttl(LEASE))), "refused");
+            done(&store.release(&mut stale))
+        });
         assert_eq!(done(&store.renew(&mut lease, ttl(LEASE))), "done");
         assert_eq!(done(&store.commit(&mut lease, None, ttl(LEASE))), "done");
         let outcome = format!("release {}", other.join().expect("no panic"));
@@ -97,10 +86,7 @@ fn renewal_and_sweep_never_lose_a_lease() {
         let mut lease = granted(&store, key(&store, "k"));
         assert_eq!(done(&store.renew(&mut lease, ttl(30 * LEASE))), "done");
         hand.advance(LEASE + GRACE);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || store.sweep(8))
-        };
+        let other = beside(&store, move |store| store.sweep(8));
         let outcome = done(&store.renew(&mut lease, ttl(LEASE))).to_owned();
         assert_eq!(other.join().expect("no panic"), 0);
         hand.advance(LEASE + GRACE + TICK);
@@ -117,10 +103,7 @@ fn a_commit_that_shortens_is_swept_in_time() {
         let mut lease = granted(&store, key(&store, "k"));
         assert_eq!(done(&store.renew(&mut lease, ttl(30 * LEASE))), "done");
         hand.advance(LEASE + GRACE);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || store.sweep(8))
-        };
+        let other = beside(&store, move |store| store.sweep(8));
         let outcome = done(&store.commit(&mut lease, None, ttl(2 * TICK))).to_owned();
         assert_eq!(other.join().expect("no panic"), 0);
         hand.advance(3 * TICK);
@@ -136,10 +119,7 @@ fn two_sweepers_reclaim_an_entry_once() {
         let (store, hand) = store(2);
         let _leases = [granted(&store, key(&store, "k")), granted(&store, key(&store, "l"))];
         hand.advance(LEASE + GRACE);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || store.sweep(8))
-        };
+        let other = beside(&store, move |store| store.sweep(8));
         let one = store.sweep(8);
         let outcome = format!("{one}, {}", other.join().expect("no panic"));
         assert_eq!(store.usage().entries, 0);
@@ -153,10 +133,7 @@ fn forget_and_commit_leave_nothing_or_a_refused_holder() {
         let (store, hand) = store(1);
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || store.forget(k))
-        };
+        let other = beside(&store, move |store| store.forget(k));
         let commit = done(&store.commit(&mut lease, None, ttl(LEASE)));
         assert!(other.join().expect("no panic"));
         assert_eq!(store.usage().entries, 0);
@@ -175,10 +152,7 @@ fn a_grant_that_others_have_seen_can_be_forgotten() {
         let k = key(&store, "k");
         drop(granted(&store, k));
         hand.advance(LEASE);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(k, &terms())))
-        };
+        let other = beside(&store, move |store| word(&store.acquire(k, &terms())));
         let mut outcome = word(&store.acquire(k, &terms())).to_owned();
         if outcome == "in flight" {
             assert!(store.forget(k));
@@ -195,16 +169,13 @@ fn a_committed_outcome_is_seen_whole() {
         let (store, _) = store(1);
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || {
-                let answer = store.acquire(k, &terms());
-                if let Ok(Admission::Completed { outcome: Some(outcome), .. }) = &answer {
-                    assert_eq!(outcome.as_bytes().as_ref(), b"made");
-                }
-                word(&answer)
-            })
-        };
+        let other = beside(&store, move |store| {
+            let answer = store.acquire(k, &terms());
+            if let Ok(Admission::Completed { outcome: Some(outcome), .. }) = &answer {
+                assert_eq!(outcome.as_bytes().as_ref(), b"made");
+            }
+            word(&answer)
+        });
         let outcome = Outcome::new(Bytes::from_static(b"made"));
         store.commit(&mut lease, Some(outcome), ttl(LEASE)).expect("the lease is current");
         other.join().expect("no panic").to_owned()
@@ -220,18 +191,15 @@ fn an_outcome_never_outlives_its_grant() {
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
         hand.advance(LEASE);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || {
-                let answer = store.acquire(k, &terms());
-                let seen = word(&answer);
-                if let Ok(Admission::Granted(mut lease)) = answer {
-                    store.commit(&mut lease, None, ttl(LEASE)).expect("the lease is current");
-                    assert_eq!(word(&store.acquire(k, &terms())), "completed");
-                }
-                seen
-            })
-        };
+        let other = beside(&store, move |store| {
+            let answer = store.acquire(k, &terms());
+            let seen = word(&answer);
+            if let Ok(Admission::Granted(mut lease)) = answer {
+                store.commit(&mut lease, None, ttl(LEASE)).expect("the lease is current");
+                assert_eq!(word(&store.acquire(k, &terms())), "completed");
+            }
+            seen
+        });
         let outcome = Outcome::new(Bytes::from_static(b"made"));
         let commit = done(&store.commit(&mut lease, Some(outcome), ttl(LEASE)));
         format!("{commit}, {}", other.join().expect("no panic"))

@@ -3,18 +3,16 @@
 #![cfg(lease_loom)]
 
 use leasehold::{Admission, Fingerprint};
-use loom::thread;
-use loom_tests::{GRACE, LEASE, done, explore, explore_wide, granted, key, store, terms, word};
+use loom_tests::{
+    GRACE, LEASE, beside, done, explore, explore_wide, granted, key, store, terms, word,
+};
 
 #[test]
 fn two_acquirers_have_one_winner() {
     explore(100, &["granted, in flight", "in flight, granted"], || {
         let (store, _) = store(2);
         let k = key(&store, "k");
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(k, &terms())))
-        };
+        let other = beside(&store, move |store| word(&store.acquire(k, &terms())));
         let one = word(&store.acquire(k, &terms()));
         let outcome = format!("{one}, {}", other.join().expect("no panic"));
         assert_eq!(store.usage().entries, 1);
@@ -32,10 +30,7 @@ fn three_acquirers_have_one_winner() {
     explore_wide(1_000, &expected, || {
         let (store, _) = store(3);
         let k = key(&store, "k");
-        let others = [0, 1].map(|_| {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(k, &terms())))
-        });
+        let others = [0, 1].map(|_| beside(&store, move |store| word(&store.acquire(k, &terms()))));
         let one = word(&store.acquire(k, &terms()));
         let [two, three] = others.map(|other| other.join().expect("no panic"));
         assert_eq!(store.usage().entries, 1);
@@ -48,10 +43,7 @@ fn two_acquirers_of_two_keys_are_both_granted() {
     explore(100, &["granted, granted"], || {
         let (store, _) = store(2);
         let (k, l) = (key(&store, "k"), key(&store, "l"));
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(l, &terms())))
-        };
+        let other = beside(&store, move |store| word(&store.acquire(l, &terms())));
         let one = word(&store.acquire(k, &terms()));
         let outcome = format!("{one}, {}", other.join().expect("no panic"));
         assert_eq!(word(&store.acquire(k, &terms())), "in flight");
@@ -65,14 +57,11 @@ fn two_keys_with_one_place_never_exceed_it() {
     explore(100, &["full, granted", "granted, full"], || {
         let (store, _) = store(1);
         let (k, l) = (key(&store, "k"), key(&store, "l"));
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || {
-                let answer = word(&store.acquire(l, &terms()));
-                assert!(store.usage().entries <= 1);
-                answer
-            })
-        };
+        let other = beside(&store, move |store| {
+            let answer = word(&store.acquire(l, &terms()));
+            assert!(store.usage().entries <= 1);
+            answer
+        });
         let one = word(&store.acquire(k, &terms()));
         let outcome = format!("{one}, {}", other.join().expect("no panic"));
         assert_eq!(store.usage().entries, 1);
@@ -87,10 +76,7 @@ fn one_key_with_one_place_has_one_winner() {
     explore(100, &expected, || {
         let (store, _) = store(1);
         let k = key(&store, "k");
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(k, &terms())))
-        };
+        let other = beside(&store, move |store| word(&store.acquire(k, &terms())));
         let one = word(&store.acquire(k, &terms()));
         let outcome = format!("{one}, {}", other.join().expect("no panic"));
         assert_eq!(word(&store.acquire(k, &terms())), "in flight");
@@ -105,10 +91,7 @@ fn release_and_acquire_raise_the_token() {
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
         let first = lease.token();
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || store.acquire(k, &terms()))
-        };
+        let other = beside(&store, move |store| store.acquire(k, &terms()));
         store.release(&mut lease).expect("the lease is current");
         let answer = other.join().expect("no panic");
         if let Ok(Admission::Granted(second)) = &answer {
@@ -125,10 +108,7 @@ fn a_freed_slot_serves_any_key() {
         let (store, _) = store(1);
         let (k, l) = (key(&store, "k"), key(&store, "l"));
         let mut lease = granted(&store, k);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(l, &terms())))
-        };
+        let other = beside(&store, move |store| word(&store.acquire(l, &terms())));
         store.release(&mut lease).expect("the lease is current");
         let outcome = other.join().expect("no panic").to_owned();
         let now = word(&store.acquire(key(&store, "m"), &terms()));
@@ -144,10 +124,7 @@ fn a_slot_that_changes_hands_never_answers_for_its_old_key() {
         let (store, _) = store(2);
         let (k, l) = (key(&store, "k"), key(&store, "l"));
         store.release(&mut granted(&store, k)).expect("the lease is current");
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(l, &terms())))
-        };
+        let other = beside(&store, move |store| word(&store.acquire(l, &terms())));
         let one = word(&store.acquire(k, &terms()));
         let outcome = format!("{one}, {}", other.join().expect("no panic"));
         assert_eq!(word(&store.acquire(k, &terms())), "in flight");
@@ -163,14 +140,8 @@ fn a_slot_that_changes_hands_leaves_one_winner_of_its_old_key() {
         let (store, _) = store(3);
         let (k, l) = (key(&store, "k"), key(&store, "l"));
         store.release(&mut granted(&store, k)).expect("the lease is current");
-        let claimer = {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(l, &terms())))
-        };
-        let rival = {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(k, &terms())))
-        };
+        let claimer = beside(&store, move |store| word(&store.acquire(l, &terms())));
+        let rival = beside(&store, move |store| word(&store.acquire(k, &terms())));
         let one = word(&store.acquire(k, &terms()));
         let outcome = format!("{one}, {}", rival.join().expect("no panic"));
         assert_eq!(claimer.join().expect("no panic"), "granted");
@@ -187,10 +158,7 @@ fn a_takeover_never_shows_the_old_fingerprint() {
             [1, 2].map(|byte| terms().fingerprint(Fingerprint::from_bytes([byte; 32])));
         drop(store.acquire(k, &old));
         hand.advance(LEASE + GRACE / 2);
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || word(&store.acquire(k, &new)))
-        };
+        let other = beside(&store, move |store| word(&store.acquire(k, &new)));
         let one = word(&store.acquire(k, &new));
         format!("{one}, {}", other.join().expect("no panic"))
     });
@@ -201,17 +169,14 @@ fn close_refuses_and_running_leases_settle() {
     explore(10, &["closed", "granted"], || {
         let (store, _) = store(1);
         let k = key(&store, "k");
-        let other = {
-            let store = store.clone();
-            thread::spawn(move || {
-                let answer = store.acquire(k, &terms());
-                let outcome = word(&answer);
-                if let Ok(Admission::Granted(mut lease)) = answer {
-                    assert_eq!(done(&store.release(&mut lease)), "done");
-                }
-                outcome
-            })
-        };
+        let other = beside(&store, move |store| {
+            let answer = store.acquire(k, &terms());
+            let outcome = word(&answer);
+            if let Ok(Admission::Granted(mut lease)) = answer {
+                assert_eq!(done(&store.release(&mut lease)), "done");
+            }
+            outcome
+        });
         store.close();
         assert_eq!(word(&store.acquire(key(&store, "l"), &terms())), "closed");
         other.join().expect("no panic").to_owned()
