@@ -77,8 +77,8 @@ fn a_stale_holder_never_touches_the_new_lease() {
     });
 }
 
-/// 1. The lease's record fires before the renewed lease is due. 2. The sweep takes it out and files
-/// it again, while 3. the holder moves the deadline to before that, and files the other record.
+/// First the lease's record fires, before the renewed lease is due. The sweep takes it out and files
+/// it again, while the holder moves the deadline to before that, and files the other record.
 #[test]
 fn renewal_and_sweep_never_lose_a_lease() {
     explore(100, &["done"], || {
@@ -143,7 +143,7 @@ fn forget_and_commit_leave_nothing_or_a_refused_holder() {
     });
 }
 
-/// 1. A takeover is under way. 2. Another acquire is told *in flight* of it. 3. A forget that comes
+/// A takeover is under way, and another acquire is told *in flight* of it. A forget that comes
 /// then must find something to forget.
 #[test]
 fn a_grant_that_others_have_seen_can_be_forgotten() {

@@ -4,6 +4,7 @@
 //! those would build every dependency again.
 
 use std::path::Path;
+use std::process::Command;
 
 use super::Done;
 use crate::command::{cargo, run};
@@ -39,14 +40,19 @@ pub(super) fn test(root: &Path) -> Result<Done, Failure> {
 }
 
 /// In its own target folder, since its flags differ. Link-time optimization is left out: it takes
-/// longer than it saves.
+/// longer than it saves. What only loom compiles is linted here.
 pub(super) fn loom(root: &Path) -> Result<Done, Failure> {
-    let arguments = ["test", "--release", "-p", "loom-tests", "--target-dir", "target/loom"];
-    let mut command = cargo(root, arguments);
-    command.env("RUSTFLAGS", "--cfg lease_loom").env("CARGO_PROFILE_RELEASE_LTO", "off");
+    let package = ["-p", "loom-tests", "--target-dir", "target/loom"];
+    let lint = ["clippy", "-p", "leasehold", "--lib", "--tests"];
+    run(loom_flags(&mut cargo(root, [&lint[..], &package, &["--", "-D", "warnings"]].concat())))?;
+    let mut explore = cargo(root, [&["test", "--release"][..], &package].concat());
     if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
-        command.env("LOOM_MAX_PREEMPTIONS", LOOM_PREEMPTIONS);
+        explore.env("LOOM_MAX_PREEMPTIONS", LOOM_PREEMPTIONS);
     }
-    run(&mut command)?;
+    run(loom_flags(&mut explore))?;
     Ok(Done::Passed)
+}
+
+fn loom_flags(command: &mut Command) -> &mut Command {
+    command.env("RUSTFLAGS", "--cfg lease_loom").env("CARGO_PROFILE_RELEASE_LTO", "off")
 }
