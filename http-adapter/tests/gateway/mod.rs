@@ -9,6 +9,7 @@ mod configuration;
 mod demo;
 mod lifecycle;
 mod protocol;
+mod storm;
 mod unknown;
 
 use std::future::Future;

@@ -274,3 +274,16 @@ async fn head_has_no_body() {
     let answer = raw.rest().await;
     assert!(answer.starts_with("HTTP/1.1 400 ") && answer.ends_with("\r\n\r\n"), "{answer:?}");
 }
+
+#[tokio::test]
+async fn a_response_with_two_lengths_is_read_by_its_chunks() {
+    let (listener, gateway) = start().await;
+    let call = tokio::spawn(Call::new(Method::GET, "/").send(gateway.address));
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    let head = "HTTP/1.1 200 X\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n";
+    upstream
+        .send(&format!("{head}4\r\nfour\r\n0\r\n\r\n"))
+        .await;
+    assert_eq!(&call.await.expect("answered").body[..], b"four");
+}

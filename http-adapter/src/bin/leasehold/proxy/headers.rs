@@ -1,6 +1,8 @@
 //! What changes in a message's headers between the two sides; everything else stays as it is.
 
-use http::header::{CONNECTION, COOKIE, EXPECT, Entry, HOST, TE, TRANSFER_ENCODING, UPGRADE};
+use http::header::{
+    CONNECTION, CONTENT_LENGTH, COOKIE, EXPECT, Entry, HOST, TE, TRANSFER_ENCODING, UPGRADE,
+};
 use http::request::Parts;
 use http::{HeaderMap, HeaderName, HeaderValue, Uri};
 use leasehold::{Token, Verdict};
@@ -119,6 +121,10 @@ fn read_verdict(value: &[u8]) -> Option<Verdict> {
 
 /// Removes what concerns the one connection that the message came by.
 pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
+    // It yields to the other (RFC 9112, 6.3), and would contradict the body that was read.
+    if headers.contains_key(TRANSFER_ENCODING) {
+        headers.remove(CONTENT_LENGTH);
+    }
     let named: Vec<HeaderName> = tokens(headers, &CONNECTION)
         .filter_map(|token| HeaderName::from_bytes(token).ok())
         .collect();
@@ -167,6 +173,7 @@ mod tests {
             ("keep-alive", "timeout=5"),
             ("te", "trailers"),
             ("transfer-encoding", "chunked"),
+            ("content-length", "3"),
             ("upgrade", "websocket"),
             ("proxy-authorization", "secret"),
             ("proxy-connection", "close"),
