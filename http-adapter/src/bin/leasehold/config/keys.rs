@@ -20,14 +20,16 @@ pub(crate) struct ServerKeys {
     /// Where `/healthz`, `/readyz` and `/metrics` answer; absent: nowhere.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) admin: Option<SocketAddr>,
-    /// From the last byte of a request until the head of its response, and for connecting.
+    /// From the last byte of a request until the head of its response (then 504), and for
+    /// connecting (then 502). A response's body may take as long as it likes.
     pub(crate) upstream_timeout: Span,
     /// How long running handlers may go on once the gateway is told to stop.
     pub(crate) shutdown_grace: Span,
     /// How long a client may take to send a request's head; on HTTP/1.1 also how long a
     /// connection may be idle.
     pub(crate) header_read_timeout: Span,
-    /// How long a client may take to send a request's body.
+    /// How long a request's body may take in all. A client that is slower gets 408, and its key is
+    /// free: the upstream never had the whole request.
     pub(crate) body_read_timeout: Span,
     /// Most handlers at once, those whose client has gone included.
     pub(crate) max_running: usize,
