@@ -120,7 +120,7 @@ impl Problem {
             "This idempotency key was used for a different request",
             StatusCode::UNPROCESSABLE_ENTITY,
             42210,
-            "The first request with this key differs from this one. Use a new key for a new request.",
+            "The first request with this key was another one. A new request needs a new key.",
         )
     }
 

@@ -77,8 +77,8 @@ fn a_stale_holder_never_touches_the_new_lease() {
     });
 }
 
-/// First the lease's record fires, before the renewed lease is due. The sweep takes it out and files
-/// it again, while the holder moves the deadline to before that, and files the other record.
+/// First the lease's record fires, before the renewed lease is due. The sweep takes it out and
+/// files it again, while the holder moves the deadline to before that, and files the other record.
 #[test]
 fn renewal_and_sweep_never_lose_a_lease() {
     explore(100, &["done"], || {

@@ -16,38 +16,20 @@ use super::{new_key, soon};
 async fn the_first_request_and_its_response_pass_unchanged() {
     let upstream = Upstream::start().await;
     let gateway = Gateway::start(upstream.address, "").await;
-    let script = Script::status(202)
-        .header("location", "/orders/7")
-        .body("made");
+    let script = Script::status(202).header("location", "/orders/7").body("made");
     upstream.script("first", script.header("x-a", "1").header("x-a", "2"));
     let call = Call::post("/orders?a=1&b=%20x%2F", &new_key()).case("first");
     let call = call.header("x-b", "1").header("x-b", "2").body("{\"n\":1}");
     let answer = call.send(gateway.address).await;
-    assert_eq!(
-        (answer.status.as_u16(), &answer.body[..]),
-        (202, &b"made"[..])
-    );
+    assert_eq!((answer.status.as_u16(), &answer.body[..]), (202, &b"made"[..]));
     assert_eq!(answer.header("location"), Some("/orders/7"));
-    assert_eq!(
-        answer.headers.get_all("x-a").iter().collect::<Vec<_>>(),
-        ["1", "2"]
-    );
-    let [(parts, body)] = &upstream.requests("first")[..] else {
-        panic!("not one run")
-    };
-    assert_eq!(
-        (&parts.method, &body[..]),
-        (&Method::POST, &b"{\"n\":1}"[..])
-    );
+    assert_eq!(answer.headers.get_all("x-a").iter().collect::<Vec<_>>(), ["1", "2"]);
+    let [(parts, body)] = &upstream.requests("first")[..] else { panic!("not one run") };
+    assert_eq!((&parts.method, &body[..]), (&Method::POST, &b"{\"n\":1}"[..]));
     assert_eq!(parts.uri, "/orders?a=1&b=%20x%2F");
-    assert_eq!(
-        parts.headers.get_all("x-b").iter().collect::<Vec<_>>(),
-        ["1", "2"]
-    );
+    assert_eq!(parts.headers.get_all("x-b").iter().collect::<Vec<_>>(), ["1", "2"]);
     assert_eq!(parts.headers["host"], "shop.test");
-    let token = parts.headers["idempotency-lease-token"]
-        .to_str()
-        .expect("text");
+    let token = parts.headers["idempotency-lease-token"].to_str().expect("text");
     assert!(token.parse::<u64>().expect("a number") > 0);
 }
 
@@ -63,10 +45,7 @@ async fn a_duplicate_of_a_success_is_409() {
         assert_eq!(call.clone().send(gateway.address).await.status, status);
         for _ in 0..2 {
             let again = call.clone().send(gateway.address).await;
-            assert_eq!(
-                (again.status.as_u16(), again.kind().as_str()),
-                (409, "duplicate")
-            );
+            assert_eq!((again.status.as_u16(), again.kind().as_str()), (409, "duplicate"));
             assert_eq!(again.header("stripe-should-retry"), Some("false"));
         }
         assert_eq!(upstream.runs(&case), 1);
@@ -102,10 +81,7 @@ async fn bad_keys_are_400_and_nothing_runs() {
     }
     for call in calls {
         let answer = call.send(gateway.address).await;
-        assert_eq!(
-            (answer.status.as_u16(), answer.kind().as_str()),
-            (400, "invalid-key")
-        );
+        assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (400, "invalid-key"));
     }
     assert_eq!(upstream.runs("bad"), 0);
     let longest = Call::post("/orders", &long[1..]).case("bad");
@@ -121,18 +97,10 @@ async fn what_is_not_protected_passes_without_a_key() {
         let call = Call::new(method, "/orders").header("idempotency-key", "not a key");
         assert_eq!(call.send(gateway.address).await.status, 201);
     }
-    let exempt = Call::post("/free/x", "k")
-        .header("idempotency-lease-token", "9")
-        .case("exempt");
+    let exempt = Call::post("/free/x", "k").header("idempotency-lease-token", "9").case("exempt");
     for _ in 0..2 {
         assert_eq!(exempt.clone().send(gateway.address).await.status, 201);
-        assert_eq!(
-            Call::new(Method::POST, "/orders")
-                .send(gateway.address)
-                .await
-                .status,
-            201
-        );
+        assert_eq!(Call::new(Method::POST, "/orders").send(gateway.address).await.status, 201);
     }
     for (parts, _) in upstream.requests("exempt") {
         assert!(!parts.headers.contains_key("idempotency-lease-token"));
@@ -154,22 +122,11 @@ async fn fifty_at_once_run_once() {
     }
     let mut statuses = Vec::new();
     for _ in 0..49 {
-        statuses.push(
-            soon("a refusal", calls.join_next())
-                .await
-                .expect("49 left")
-                .expect("ran"),
-        );
+        statuses.push(soon("a refusal", calls.join_next()).await.expect("49 left").expect("ran"));
     }
     assert_eq!(statuses, [409; 49]);
     open.add_permits(1);
-    assert_eq!(
-        soon("the winner", calls.join_next())
-            .await
-            .expect("one left")
-            .expect("ran"),
-        201
-    );
+    assert_eq!(soon("the winner", calls.join_next()).await.expect("one left").expect("ran"), 201);
     assert_eq!(upstream.runs("fifty"), 1);
 }
 
@@ -183,10 +140,7 @@ async fn a_duplicate_of_a_running_request_is_409_and_may_come_again() {
     let first = tokio::spawn(call.clone().send(gateway.address));
     upstream.wait_for_runs("slow", 1).await;
     let second = call.clone().send(gateway.address).await;
-    assert_eq!(
-        (second.status.as_u16(), second.kind().as_str()),
-        (409, "in-flight")
-    );
+    assert_eq!((second.status.as_u16(), second.kind().as_str()), (409, "in-flight"));
     assert_eq!(second.header("retry-after"), Some("1"));
     open.add_permits(2);
     assert_eq!(first.await.expect("ran").status, 500);
@@ -201,9 +155,7 @@ async fn a_request_whose_client_has_gone_still_counts() {
     let open = gate();
     upstream.script("gone", Script::status(201).gate(&open));
     let key = new_key();
-    let mut stream = TcpStream::connect(gateway.address)
-        .await
-        .expect("a listener");
+    let mut stream = TcpStream::connect(gateway.address).await.expect("a listener");
     let head = format!(
         "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\nX-Case: gone\r\n\
          Content-Length: 2\r\n\r\n{{}}"
@@ -230,29 +182,14 @@ async fn a_full_store_refuses_and_evicts_nothing_until_a_ttl_ends() {
     let gateway = Gateway::start(upstream.address, "max-entries = 2\nttl = \"3s\"").await;
     let keys = [new_key(), new_key()];
     for key in &keys {
-        assert_eq!(
-            Call::post("/orders", key)
-                .send(gateway.address)
-                .await
-                .status,
-            201
-        );
+        assert_eq!(Call::post("/orders", key).send(gateway.address).await.status, 201);
     }
     let third = Call::post("/orders", &new_key()).case("third");
     let refused = third.clone().send(gateway.address).await;
-    assert_eq!(
-        (refused.status.as_u16(), refused.kind().as_str()),
-        (503, "full")
-    );
+    assert_eq!((refused.status.as_u16(), refused.kind().as_str()), (503, "full"));
     assert!(refused.headers.contains_key("retry-after"));
     for key in &keys {
-        assert_eq!(
-            Call::post("/orders", key)
-                .send(gateway.address)
-                .await
-                .status,
-            409
-        );
+        assert_eq!(Call::post("/orders", key).send(gateway.address).await.status, 409);
     }
     assert_eq!(gateway.metric("leasehold_max_entries").await, Some(2.0));
     let freed = async {
@@ -273,10 +210,7 @@ async fn an_upstream_that_is_down_is_502_and_frees_the_key() {
     let call = Call::post("/orders", &new_key());
     for _ in 0..2 {
         let answer = call.clone().send(gateway.address).await;
-        assert_eq!(
-            (answer.status.as_u16(), answer.kind().as_str()),
-            (502, "bad-gateway")
-        );
+        assert_eq!((answer.status.as_u16(), answer.kind().as_str()), (502, "bad-gateway"));
     }
 }
 
@@ -297,10 +231,7 @@ async fn metrics_count_what_happened() {
     }
     assert_eq!(gateway.metric("leasehold_entries").await, Some(1.0));
     assert_eq!(gateway.metric("leasehold_running").await, Some(0.0));
-    assert_eq!(
-        gateway.metric("leasehold_lease_lost_total").await,
-        Some(0.0)
-    );
+    assert_eq!(gateway.metric("leasehold_lease_lost_total").await, Some(0.0));
 }
 
 #[tokio::test]
@@ -309,16 +240,11 @@ async fn more_than_may_run_are_refused_before_the_store_is_asked() {
     let gateway = Gateway::start_with(upstream.address, "max-running = 1", "", &[]).await;
     let open = gate();
     upstream.script("slow", Script::status(201).gate(&open));
-    let first = Call::post("/orders", &new_key())
-        .case("slow")
-        .send(gateway.address);
+    let first = Call::post("/orders", &new_key()).case("slow").send(gateway.address);
     let first = tokio::spawn(first);
     upstream.wait_for_runs("slow", 1).await;
     let second = Call::post("/orders", &new_key());
-    assert_eq!(
-        second.clone().send(gateway.address).await.kind(),
-        "overloaded"
-    );
+    assert_eq!(second.clone().send(gateway.address).await.kind(), "overloaded");
     assert_eq!(gateway.metric("leasehold_entries").await, Some(1.0));
     open.add_permits(1);
     assert_eq!(first.await.expect("ran").status, 201);

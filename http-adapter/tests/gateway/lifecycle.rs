@@ -20,11 +20,7 @@ async fn closed(gateway: &Gateway) {
 
 async fn ready(gateway: &Gateway) -> u16 {
     let admin = gateway.admin.expect("an admin address");
-    Call::new(Method::GET, "/readyz")
-        .send(admin)
-        .await
-        .status
-        .as_u16()
+    Call::new(Method::GET, "/readyz").send(admin).await.status.as_u16()
 }
 
 #[tokio::test]
@@ -46,10 +42,7 @@ async fn sigterm_closes_the_listener_and_lets_running_handlers_finish() {
     gateway.terminate().await;
     closed(&gateway).await;
     assert_eq!(ready(&gateway).await, 503);
-    assert_eq!(
-        (silent.rest().await, idle.rest().await),
-        (String::new(), String::new())
-    );
+    assert_eq!((silent.rest().await, idle.rest().await), (String::new(), String::new()));
     open.add_permits(1);
     assert_eq!(running.await.expect("ran").status, 201);
     assert_eq!(gateway.ended().await, Some(0));
@@ -143,34 +136,13 @@ async fn the_raw_key_is_nowhere_in_the_log() {
     upstream.script("fails", Script::status(500));
     let quoted = format!("\"{secret}\"");
     let (open, blank, long) = (&quoted[1..], format!("{secret} x"), secret.repeat(20));
-    for key in [
-        &secret,
-        &secret,
-        &quoted,
-        open,
-        &quoted[..quoted.len() - 1],
-        &blank,
-        &long,
-    ] {
+    for key in [&secret, &secret, &quoted, open, &quoted[..quoted.len() - 1], &blank, &long] {
         let answer = Call::post("/orders", key).send(gateway.address).await;
         assert!(!format!("{answer:?}").contains(&secret));
     }
     let failing = format!("{secret}-f");
-    assert_eq!(
-        Call::post("/", &failing)
-            .case("fails")
-            .send(gateway.address)
-            .await
-            .status,
-        500
-    );
-    assert_eq!(
-        Call::post("/", &failing)
-            .send_h2(gateway.address)
-            .await
-            .status,
-        201
-    );
+    assert_eq!(Call::post("/", &failing).case("fails").send(gateway.address).await.status, 500);
+    assert_eq!(Call::post("/", &failing).send_h2(gateway.address).await.status, 201);
     assert!(!gateway.metrics().await.contains(&secret));
     gateway.terminate().await;
     assert_eq!(gateway.ended().await, Some(0));
@@ -188,12 +160,7 @@ async fn the_raw_key_is_nowhere_in_the_log() {
 async fn it_warns_once_that_memory_is_neither_shared_nor_kept() {
     let upstream = Upstream::start().await;
     let gateway = Gateway::start(upstream.address, "").await;
-    assert_eq!(
-        gateway.log().matches("memory:").count(),
-        1,
-        "{}",
-        gateway.log()
-    );
+    assert_eq!(gateway.log().matches("memory:").count(), 1, "{}", gateway.log());
 }
 
 #[tokio::test]

@@ -144,21 +144,14 @@ async fn protected_upgrades_and_those_to_http_are_dropped() {
     let key = new_key();
     let protected = format!("Idempotency-Key: {key}\r\nContent-Length: 0\r\n{UPGRADE}");
     let to_http = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n";
-    for (method, headers) in [
-        ("POST", protected.as_str()),
-        ("GET", to_http),
-        ("GET", "Upgrade: chat\r\n"),
-    ] {
+    for (method, headers) in
+        [("POST", protected.as_str()), ("GET", to_http), ("GET", "Upgrade: chat\r\n")]
+    {
         let mut client = Raw::open(gateway.address).await;
-        client
-            .send(&format!("{method} / HTTP/1.1\r\nHost: a\r\n{headers}\r\n"))
-            .await;
+        client.send(&format!("{method} / HTTP/1.1\r\nHost: a\r\n{headers}\r\n")).await;
         let mut upstream = Raw::accept(&listener).await;
         let head = upstream.until("\r\n\r\n").await.to_lowercase();
-        assert!(
-            !head.contains("upgrade") && !head.contains("http2-settings"),
-            "{head}"
-        );
+        assert!(!head.contains("upgrade") && !head.contains("http2-settings"), "{head}");
         // An upstream that switches all the same has lost its mind: nobody knows what it did.
         upstream.send(SWITCH).await;
         assert!(client.until("\r\n\r\n").await.starts_with("HTTP/1.1 502 "));
@@ -289,8 +282,6 @@ async fn a_response_with_two_lengths_is_read_by_its_chunks() {
     let mut upstream = Raw::accept(&listener).await;
     upstream.until("\r\n\r\n").await;
     let head = "HTTP/1.1 200 X\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n\r\n";
-    upstream
-        .send(&format!("{head}4\r\nfour\r\n0\r\n\r\n"))
-        .await;
+    upstream.send(&format!("{head}4\r\nfour\r\n0\r\n\r\n")).await;
     assert_eq!(&call.await.expect("answered").body[..], b"four");
 }

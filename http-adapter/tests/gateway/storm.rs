@@ -109,9 +109,8 @@ async fn whatever_the_upstream_does_each_write_is_done_at_most_once() {
         }
     });
     let gateway = Gateway::start(address, "hold-ttl = \"1h\"").await;
-    let mut clients: JoinSet<_> = (0..CLIENTS)
-        .map(|number| client(number, gateway.address))
-        .collect();
+    let mut clients: JoinSet<_> =
+        (0..CLIENTS).map(|number| client(number, gateway.address)).collect();
     let mut heard: HashMap<String, usize> = HashMap::new();
     while let Some(successes) = soon("a client's end", clients.join_next()).await {
         for (path, count) in successes.expect("ran") {
