@@ -128,6 +128,22 @@ async fn connections_that_say_nothing_are_closed() {
 }
 
 #[tokio::test]
+async fn a_low_soft_limit_on_open_files_does_not_bound_connections() {
+    let upstream = Upstream::start().await;
+    let to = format!("http://{}", upstream.address);
+    let arguments = ["serve", "--listen", "127.0.0.1:0", "--upstream", &to];
+    let gateway = Gateway::start_limited(&arguments, 48).await;
+    let mut idle = Vec::new();
+    for _ in 0..100 {
+        let mut raw = Raw::open(gateway.address).await;
+        raw.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+        raw.until(" 201 ").await;
+        idle.push(raw);
+    }
+    assert_eq!(Call::post("/orders", "k").send(gateway.address).await.status, 201);
+}
+
+#[tokio::test]
 async fn the_raw_key_is_nowhere_in_the_log() {
     let upstream = Upstream::start().await;
     let environment = [("RUST_LOG", "trace")];

@@ -28,6 +28,16 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
+/// The same, with a soft limit on open files.
+fn limited(arguments: &[&str], files_max: u32) -> Command {
+    let mut limited = Command::new("sh");
+    let plain = command(arguments);
+    let script = format!("ulimit -Sn {files_max} && exec \"$0\" \"$@\"");
+    limited.args(["-c", &script]).arg(plain.as_std().get_program());
+    limited.args(plain.as_std().get_args()).stdin(Stdio::null()).kill_on_drop(true);
+    limited
+}
+
 /// Runs the binary to its end.
 pub(super) async fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = command(arguments);
@@ -85,9 +95,21 @@ impl Gateway {
         Self::spawn(arguments, file("toml"), &[]).await
     }
 
+    /// The same with a soft limit on open files.
+    pub(super) async fn start_limited(arguments: &[&str], files_max: u32) -> Self {
+        Self::spawn_command(limited(arguments, files_max), file("toml"), &[]).await
+    }
+
     async fn spawn(arguments: &[&str], config: PathBuf, environment: &[(&str, &str)]) -> Self {
+        Self::spawn_command(command(arguments), config, environment).await
+    }
+
+    async fn spawn_command(
+        mut command: Command,
+        config: PathBuf,
+        environment: &[(&str, &str)],
+    ) -> Self {
         let log = file("log");
-        let mut command = command(arguments);
         command.envs(environment.iter().copied()).stdout(Stdio::piped());
         command.stderr(std::fs::File::create(&log).expect("created"));
         let mut child = command.spawn().expect("started");

@@ -16,6 +16,7 @@ use tower_layer::Layer;
 use crate::admin::Admin;
 use crate::config::{Config, ConfigError, upstream};
 use crate::fullness;
+use crate::open_files;
 use crate::proxy::{self, Proxy};
 use crate::server::{self, Connections, Front};
 use crate::signals::Signals;
@@ -61,6 +62,7 @@ impl Gateway {
     /// Makes the parts and takes the addresses.
     pub(crate) async fn bind(config: &Config) -> Result<Self, StartError> {
         let signals = Signals::new()?;
+        open_files::raise(config.server.max_connections);
         let store = MemoryStore::new(config.memory())
             .map_err(|error| ConfigError::new("idempotency", error))?;
         let store = Arc::new(store);

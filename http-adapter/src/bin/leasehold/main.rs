@@ -11,6 +11,7 @@ mod demo;
 mod fullness;
 mod gateway;
 mod logging;
+mod open_files;
 mod proxy;
 mod server;
 mod signals;
