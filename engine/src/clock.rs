@@ -5,11 +5,17 @@
 //! rounded down and may lag. Both errors lengthen a lease, so a lease never ends early:
 //! `deadline = ceil((precise + ttl) / tick)` has passed only when `floor(now / tick) >= deadline`.
 //! On read a lease ends at most 64 ms late: 32 from rounding up, and less than 32 of lag.
+//!
+//! The reference is the system's monotonic clock. A faster counter stands in for it between two
+//! looks (see `anchor`), which makes a reading an interval of some microseconds.
+
+mod anchor;
 
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use self::anchor::Anchor;
 use crate::sync::plain::{AtomicU64, Ordering};
 
 /// Nanoseconds in a tick. A deadline has 34 bits in the lease word: of milliseconds they would last
@@ -44,22 +50,46 @@ impl Deadline {
 
     /// Time from a reading to this deadline; zero once it has passed.
     pub(crate) fn remaining(self, now: Moment) -> Duration {
-        Duration::from_nanos(self.0.saturating_mul(TICK_NANOS).saturating_sub(now.0))
+        Duration::from_nanos(self.0.saturating_mul(TICK_NANOS).saturating_sub(now.earliest()))
     }
 }
 
-/// A precise reading: nanoseconds since the store's construction.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Moment(pub(crate) u64);
+/// A precise reading: between two points, in nanoseconds since the store's construction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Moment {
+    earliest: u64,
+    latest: u64,
+}
 
 impl Moment {
+    /// A reading that is right.
+    const fn exactly(nanos: u64) -> Self {
+        Self { earliest: nanos, latest: nanos }
+    }
+
+    /// A reading that may be off by so much either way.
+    const fn about(nanos: u64, error: u64) -> Self {
+        Self { earliest: nanos.saturating_sub(error), latest: nanos.saturating_add(error) }
+    }
+
+    /// Not after the moment of the reading.
+    const fn earliest(self) -> u64 {
+        self.earliest
+    }
+
+    /// Not before it.
+    const fn latest(self) -> u64 {
+        self.latest
+    }
+
+    /// The tick that has certainly begun.
     pub(crate) const fn tick(self) -> Tick {
-        Tick(self.0 / TICK_NANOS)
+        Tick(self.earliest() / TICK_NANOS)
     }
 
     /// The deadline of a `ttl` that starts now, rounded up; `None` beyond the clock's range.
     pub(crate) fn deadline_after(self, ttl: Duration) -> Option<Deadline> {
-        let ticks = ticks_up(u128::from(self.0) + ttl.as_nanos());
+        let ticks = ticks_up(u128::from(self.latest()) + ttl.as_nanos());
         (ticks <= LAST_TICK).then_some(Deadline(ticks))
     }
 
@@ -67,6 +97,10 @@ impl Moment {
     pub(crate) fn deadline_after_or_last(self, ttl: Duration) -> Deadline {
         self.deadline_after(ttl).unwrap_or(Deadline(LAST_TICK))
     }
+}
+
+fn nanos(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 fn ticks_up(nanos: u128) -> u64 {
@@ -86,7 +120,7 @@ pub struct Clock {
 
 #[derive(Clone)]
 enum Source {
-    System { clock: quanta::Clock, origin: quanta::Instant },
+    System { counter: quanta::Clock, origin: u64, anchor: Arc<Anchor> },
     Manual(ManualClock),
 }
 
@@ -99,14 +133,15 @@ struct Coarse {
 }
 
 impl Clock {
-    /// The system's monotonic clock, read through `quanta`. It does not see changes of the wall
-    /// clock, and it may stand still while the machine sleeps, which lengthens leases.
+    /// The system's monotonic clock, of which `quanta` gives most readings. It does not see changes
+    /// of the wall clock, and it may stand still while the machine sleeps, which lengthens leases.
     #[must_use]
     #[expect(clippy::disallowed_methods, reason = "this is the file that reads clocks")]
     pub fn system() -> Self {
-        let clock = quanta::Clock::new();
-        let origin = clock.now();
-        Self::new(Source::System { clock, origin }, Instant::now())
+        let counter = quanta::Clock::new();
+        let origin = counter.raw();
+        let anchor = Arc::new(Anchor::new());
+        Self::new(Source::System { counter, origin, anchor }, Instant::now())
     }
 
     /// A clock that moves only by [`ManualClock::advance`], and the hand that moves it.
@@ -123,14 +158,15 @@ impl Clock {
     }
 
     /// Reads precisely, and raises the coarse reading.
+    #[expect(clippy::disallowed_methods, reason = "this is the file that reads clocks")]
     pub(crate) fn precise(&self) -> Moment {
-        let moment = Moment(match &self.source {
-            Source::System { clock, origin } => {
-                let elapsed = clock.now().duration_since(*origin);
-                u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX)
-            }
-            Source::Manual(hand) => hand.0.load(Ordering::Relaxed),
-        });
+        let moment = match &self.source {
+            Source::System { counter, origin, anchor } => anchor.read(
+                || counter.delta_as_nanos(*origin, counter.raw()),
+                || nanos(Instant::now().duration_since(self.origin)),
+            ),
+            Source::Manual(hand) => Moment::exactly(hand.0.load(Ordering::Relaxed)),
+        };
         // Loaded first, since a read-modify-write by every caller would be a contended line; the
         // tick changes 31 times a second.
         if moment.tick().0 > self.coarse.tick.load(Ordering::Relaxed) {
@@ -151,7 +187,7 @@ impl Clock {
         if readings.is_multiple_of(COARSE_READINGS_MAX) {
             return self.precise();
         }
-        Moment(self.coarse.tick.load(Ordering::Relaxed).saturating_mul(TICK_NANOS))
+        Moment::exactly(self.coarse.tick.load(Ordering::Relaxed).saturating_mul(TICK_NANOS))
     }
 
     /// Says that somebody reads precisely at least once in half a tick, until [`Self::end_upkeep`].
@@ -191,7 +227,7 @@ pub struct ManualClock(Arc<AtomicU64>);
 impl ManualClock {
     /// Moves the clock forward. It never goes back, and stops at 584 years.
     pub fn advance(&self, by: Duration) {
-        let by = u64::try_from(by.as_nanos()).unwrap_or(u64::MAX);
+        let by = nanos(by);
         // `Relaxed`: a clock publishes nothing but itself. The closure never gives `None`.
         let _ = self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |nanos| {
             Some(nanos.saturating_add(by))
@@ -215,44 +251,50 @@ mod tests {
     #[test]
     fn deadlines_round_up_and_now_rounds_down() {
         let one = Duration::from_nanos(1);
-        assert_eq!(Moment(0).deadline_after(one), Some(Deadline(1)));
-        assert_eq!(Moment(0).deadline_after(Duration::from_millis(32)), Some(Deadline(1)));
-        assert_eq!(Moment(1).deadline_after(Duration::from_millis(32)), Some(Deadline(2)));
-        assert_eq!(Moment(32 * MS - 1).tick(), Tick(0));
-        assert_eq!(Moment(32 * MS).tick(), Tick(1));
-        assert!(!Deadline(1).is_past(Moment(32 * MS - 1).tick()));
-        assert!(Deadline(1).is_past(Moment(32 * MS).tick()));
+        assert_eq!(Moment::exactly(0).deadline_after(one), Some(Deadline(1)));
+        assert_eq!(Moment::exactly(0).deadline_after(Duration::from_millis(32)), Some(Deadline(1)));
+        assert_eq!(Moment::exactly(1).deadline_after(Duration::from_millis(32)), Some(Deadline(2)));
+        assert_eq!(Moment::exactly(32 * MS - 1).tick(), Tick(0));
+        assert_eq!(Moment::exactly(32 * MS).tick(), Tick(1));
+        assert!(!Deadline(1).is_past(Moment::exactly(32 * MS - 1).tick()));
+        assert!(Deadline(1).is_past(Moment::exactly(32 * MS).tick()));
     }
 
     #[test]
     fn no_deadline_is_early_and_none_is_a_tick_late() {
         for start in [0, 1, 31 * MS, 32 * MS - 1, 32 * MS, 1_000_003] {
             for ttl in [1, MS, 32 * MS - 1, 32 * MS, 32 * MS + 1, 86_400_000 * MS] {
-                let deadline = Moment(start)
+                let deadline = Moment::exactly(start)
                     .deadline_after(Duration::from_nanos(ttl))
                     .expect("well within the range");
-                assert!(!deadline.is_past(Moment(start + ttl - 1).tick()), "{start} {ttl}");
-                assert!(deadline.is_past(Moment(start + ttl + TICK_NANOS).tick()), "{start} {ttl}");
+                assert!(
+                    !deadline.is_past(Moment::exactly(start + ttl - 1).tick()),
+                    "{start} {ttl}"
+                );
+                assert!(
+                    deadline.is_past(Moment::exactly(start + ttl + TICK_NANOS).tick()),
+                    "{start} {ttl}"
+                );
             }
         }
     }
 
     #[test]
     fn the_range_ends_after_seventeen_years() {
-        let end = Moment(LAST_TICK * TICK_NANOS);
+        let end = Moment::exactly(LAST_TICK * TICK_NANOS);
         assert_eq!(end.deadline_after(Duration::from_nanos(1)), None);
         assert_eq!(end.deadline_after_or_last(Duration::from_nanos(1)), Deadline(LAST_TICK));
-        let before = Moment((LAST_TICK - 1) * TICK_NANOS);
+        let before = Moment::exactly((LAST_TICK - 1) * TICK_NANOS);
         assert_eq!(before.deadline_after(Duration::from_millis(32)), Some(Deadline(LAST_TICK)));
-        let years = Duration::from_nanos(end.0).as_secs() / (365 * 24 * 60 * 60);
+        let years = Duration::from_nanos(end.earliest()).as_secs() / (365 * 24 * 60 * 60);
         assert_eq!(years, 17);
     }
 
     #[test]
     fn remaining_counts_to_the_deadline_and_stops_at_zero() {
-        assert_eq!(Deadline(2).remaining(Moment(MS)), Duration::from_millis(63));
-        assert_eq!(Deadline(2).remaining(Moment(64 * MS)), Duration::ZERO);
-        assert_eq!(Deadline(2).remaining(Moment(65 * MS)), Duration::ZERO);
+        assert_eq!(Deadline(2).remaining(Moment::exactly(MS)), Duration::from_millis(63));
+        assert_eq!(Deadline(2).remaining(Moment::exactly(64 * MS)), Duration::ZERO);
+        assert_eq!(Deadline(2).remaining(Moment::exactly(65 * MS)), Duration::ZERO);
     }
 
     #[test]
