@@ -14,11 +14,15 @@
 
 #![forbid(unsafe_code)]
 
+pub mod contest;
 pub mod effort;
+pub mod figures;
 pub mod key;
+pub mod machine;
 pub mod passes;
 pub mod stopwatch;
 pub mod store;
+pub mod table;
 pub mod team;
 pub mod verbs;
 pub mod workload;
