@@ -14,15 +14,20 @@
 
 #![forbid(unsafe_code)]
 
+pub mod chart;
 pub mod contest;
+pub mod criteria;
 pub mod effort;
 pub mod figures;
+pub mod footprint;
 pub mod key;
 pub mod machine;
+pub mod pace;
 pub mod passes;
 pub mod stopwatch;
 pub mod store;
 pub mod table;
+pub mod tails;
 pub mod team;
 pub mod verbs;
 pub mod workload;
