@@ -60,8 +60,8 @@ fn main() -> Result<(), String> {
     Ok(())
 }
 
-/// The closed loop as in `rivals`; the fixed rate with rivals that sweep, and with rivals that never
-/// do, whose memory then grows without end.
+/// The closed loop as in `rivals`; the fixed rate with rivals that sweep, and with rivals that
+/// never do, whose memory then grows without end.
 fn courses(arguments: &Arguments) -> Vec<Course> {
     let sweeps = Some(Duration::from_millis(200));
     let measured = Duration::from_secs(arguments.seconds.into());

@@ -1,6 +1,7 @@
 //! The jobs: their table, how one runs, and how all of them run.
 
 mod acceptance;
+mod bench;
 mod checks;
 mod demo;
 mod features;
@@ -96,7 +97,12 @@ pub(crate) const JOBS: &[Job] = &[
         in_ci: true,
         run: acceptance::run,
     },
-    Job { name: "bench", about: "the benches", in_ci: false, run: |root, _| release::bench(root) },
+    Job {
+        name: "bench",
+        about: "all figures, target/bench/report.html and docs/bench.svg; half an hour",
+        in_ci: false,
+        run: |root, _| bench::run_all(root),
+    },
 ];
 
 /// What can be asked of a job besides its name.
