@@ -42,7 +42,7 @@ const CHURN_SWEEP: Duration = Duration::from_millis(200);
 /// The same while nothing expires: a minute, so that it does not happen in a timed part.
 const SWEEP: Duration = Duration::from_secs(60);
 
-/// Longest that one timed pass may take.
+/// Longest that one workload may take in one round.
 const PASS_MAX: Duration = Duration::from_millis(250);
 
 /// Keys that everybody asks for.
@@ -151,6 +151,7 @@ struct ChurnLists {
 /// leave places and records behind that make what follows cheaper, or dearer.
 fn one_size<S: Store>(plan: &Plan, lists: &Lists) -> Round {
     let mut round = Round::new();
+    let longest = PASS_MAX / u32::try_from(lists.laps).unwrap_or(1);
     for _ in 0..lists.laps {
         let store = S::new(workload::bound(lists.live.len()), SWEEP, Watch::system());
         passes::fill(&store, &lists.live);
@@ -159,7 +160,7 @@ fn one_size<S: Store>(plan: &Plan, lists: &Lists) -> Round {
                 if plan.has(name) {
                     // Each turn takes keys that the turns before it have not made known.
                     let keys = passes::part(list, turn, plan.threads.len());
-                    let work = pass(&store, keys, Shift { threads, longest: PASS_MAX });
+                    let work = pass(&store, keys, Shift { threads, longest });
                     let all = round.entry((name, threads)).or_default();
                     *all = all.then(work);
                 }

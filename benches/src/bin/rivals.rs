@@ -213,3 +213,42 @@ fn cost(figure: &Figure) -> String {
     let digits = usize::from(figure.ns_per_op < 10.0);
     format!("{mark}{:.digits$}", figure.ns_per_op)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(arguments: &[&str]) -> Result<Plan, String> {
+        let all = std::iter::once("rivals").chain(arguments.iter().copied());
+        Arguments::try_parse_from(all).map_err(|error| error.to_string())?.plan()
+    }
+
+    #[test]
+    fn only_takes_stores_and_workloads_and_refuses_what_is_neither() {
+        let some = plan(&["--only", "leasehold,SCC,w2"]).expect("known names");
+        assert_eq!(some.stores, ["leasehold", "scc"]);
+        assert_eq!(some.workloads, ["W2"]);
+        let one = plan(&["--only", "W5"]).expect("a known name");
+        assert_eq!(one.stores, contest::store_names());
+        assert!(plan(&["--only", "redis"]).is_err_and(|why| why.contains("quick_cache")));
+    }
+
+    #[test]
+    fn eleven_rounds_are_the_default_and_sizes_and_threads_are_above_zero() {
+        assert_eq!(plan(&[]).map(|plan| plan.rounds), Ok(11));
+        for wrong in [["--live", "0"], ["--threads", "0"], ["--threads", "65"], ["--rounds", "0"]] {
+            assert!(plan(&wrong).is_err(), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn quick_is_given_less_than_a_minute_unless_a_budget_is_set() {
+        let seconds = |arguments: &[&str]| {
+            let all = std::iter::once("rivals").chain(arguments.iter().copied());
+            Arguments::try_parse_from(all).ok().and_then(|parsed| parsed.seconds())
+        };
+        assert_eq!(seconds(&[]), None);
+        assert!(seconds(&["--quick"]).is_some_and(|seconds| seconds < 60));
+        assert_eq!(seconds(&["--quick", "--budget", "7"]), Some(7));
+    }
+}
