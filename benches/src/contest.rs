@@ -71,8 +71,8 @@ impl Plan {
     }
 }
 
-/// What one store did in one round: work by workload and threads.
-type Round = BTreeMap<(&'static str, usize), Work>;
+/// What one store did in one round: the work of each lap, by workload and threads.
+type Round = BTreeMap<(&'static str, usize), Vec<Work>>;
 
 /// Measures one store once.
 type Measure<I> = fn(&Plan, &I) -> Round;
@@ -116,7 +116,7 @@ struct Lists {
     fresh: Vec<Key>,
     failing: Vec<Key>,
     hot: Vec<Key>,
-    /// How often a round does all of it, so that small sizes are timed long enough.
+    /// How often a round does all of it: small sizes are over soon, so one round takes many.
     laps: usize,
 }
 
@@ -161,8 +161,7 @@ fn one_size<S: Store>(plan: &Plan, lists: &Lists) -> Round {
                     // Each turn takes keys that the turns before it have not made known.
                     let keys = passes::part(list, turn, plan.threads.len());
                     let work = pass(&store, keys, Shift { threads, longest });
-                    let all = round.entry((name, threads)).or_default();
-                    *all = all.then(work);
+                    round.entry((name, threads)).or_default().push(work);
                 }
             }
         };
@@ -180,7 +179,7 @@ fn one_churn<S: Store>(plan: &Plan, lists: &ChurnLists) -> Round {
     let churn = |threads: usize| {
         let store = S::new(CHURN_BOUND, CHURN_SWEEP, Watch::system());
         let keys = lists.keys.get(..threads).unwrap_or_default();
-        (("W5", threads), passes::churn(&store, keys, &lists.kept, warm_up, measured))
+        (("W5", threads), vec![passes::churn(&store, keys, &lists.kept, warm_up, measured)])
     };
     plan.threads.iter().copied().map(churn).collect()
 }
@@ -213,11 +212,13 @@ fn rounds<I>(
         all.iter().filter(|(name, _)| plan.stores.iter().any(|store| store == name)).collect();
     let mut works: BTreeMap<(&str, usize, &str), Vec<Work>> = BTreeMap::new();
     let stopwatch = Stopwatch::start();
-    for made in 1..=plan.rounds {
+    let mut made = 0;
+    while made < plan.rounds {
+        made += 1;
         for (name, measure) in &stores {
-            for ((workload, threads), work) in measure(plan, lists) {
-                check(name, workload, work);
-                works.entry((workload, threads, *name)).or_default().push(work);
+            for ((workload, threads), laps) in measure(plan, lists) {
+                laps.iter().for_each(|lap| check(name, workload, *lap));
+                works.entry((workload, threads, *name)).or_default().extend(laps);
             }
         }
         let first = 1.min(stores.len());
@@ -230,7 +231,10 @@ fn rounds<I>(
     let order = store_names();
     let mut figures: Vec<_> = works
         .into_iter()
-        .map(|((workload, threads, store), works)| figure(workload, threads, live, store, &works))
+        .map(|((workload, threads, store), works)| Figure {
+            rounds: made,
+            ..figure(workload, threads, live, store, &works)
+        })
         .collect();
     let place = |figure: &Figure| order.iter().position(|name| **name == figure.store);
     figures.sort_by_key(|figure| (figure.workload.clone(), figure.threads, place(figure)));
@@ -261,7 +265,7 @@ fn figure(workload: &str, threads: usize, live: usize, store: &str, works: &[Wor
         live,
         store: store.to_owned(),
         ns_per_op: median(&costs),
-        rounds: works.len(),
+        rounds: 0,
         wrong: sum(|work| work.wrong) / sum(|work| work.operations).max(1.0),
         ratio_to_best_rival: None,
         best_rival: None,

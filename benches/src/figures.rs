@@ -16,7 +16,8 @@ pub struct Figure {
     pub live: usize,
     /// Name of the store.
     pub store: String,
-    /// Median over the rounds: nanoseconds between two ends of an operation, of whichever thread.
+    /// Median over the laps of all rounds: nanoseconds between two ends of an operation, of
+    /// whichever thread.
     pub ns_per_op: f64,
     /// How many rounds.
     pub rounds: usize,

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use crate::stopwatch;
 
 /// What a team did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Work {
     /// Operations of all threads.
     pub operations: u64,
@@ -23,16 +23,6 @@ impl Work {
     #[must_use]
     pub fn ns_per_op(&self) -> f64 {
         self.elapsed.as_secs_f64() * 1e9 / self.operations.max(1) as f64
-    }
-
-    /// Both, one after the other.
-    #[must_use]
-    pub fn then(self, next: Self) -> Self {
-        Self {
-            operations: self.operations + next.operations,
-            wrong: self.wrong + next.wrong,
-            elapsed: self.elapsed + next.elapsed,
-        }
     }
 }
 
@@ -128,7 +118,5 @@ mod tests {
     fn cost_is_the_time_between_two_ends() {
         let work = Work { operations: 4, wrong: 0, elapsed: Duration::from_nanos(100) };
         assert!((work.ns_per_op() - 25.0).abs() < 1e-9);
-        let twice = work.then(work);
-        assert_eq!((twice.operations, twice.elapsed), (8, Duration::from_nanos(200)));
     }
 }
