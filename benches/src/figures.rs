@@ -59,6 +59,10 @@ pub fn compare(figures: &mut [Figure]) {
     }
 }
 
+/// From here on it does not matter how much slower a store is: one bad workload must not hide that
+/// it is the best of another.
+const DISTANCE_MAX: f64 = 3.0;
+
 /// The three rivals that are nearest to the best of each workload, over all figures, best first.
 #[must_use]
 pub fn best_rivals(figures: &[Figure]) -> Vec<String> {
@@ -71,7 +75,7 @@ pub fn best_rivals(figures: &[Figure]) -> Vec<String> {
             .map(|figure| {
                 let same = rivals.iter().filter(|other| group(other) == group(figure));
                 let best = same.map(|other| other.ns_per_op).fold(f64::INFINITY, f64::min);
-                (figure.ns_per_op / best).ln()
+                (figure.ns_per_op / best).min(DISTANCE_MAX).ln()
             })
             .collect();
         of_store.iter().sum::<f64>() / of_store.len().max(1) as f64
