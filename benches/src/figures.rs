@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn the_best_three_are_best_over_all_workloads() {
+    fn the_best_three_are_best_over_all_workloads_and_one_bad_one_is_forgiven() {
         let figures = [
             figure("W1", OURS, 1.0),
             figure("W1", "a", 10.0),
@@ -143,6 +143,6 @@ mod tests {
             figure("W2", "c", 11.0),
             figure("W2", "d", 20.0),
         ];
-        assert_eq!(best_rivals(&figures), ["b", "c", "d"]);
+        assert_eq!(best_rivals(&figures), ["b", "c", "a"]);
     }
 }
