@@ -53,6 +53,32 @@ async fn a_duplicate_of_a_success_is_409() {
 }
 
 #[tokio::test]
+async fn one_key_runs_once_whatever_the_form_of_the_target() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    let key = new_key();
+    for (target, status) in [
+        ("http://c", 201),
+        ("/", 409),
+        ("http://d/", 409),
+        ("http://c?a", 409),
+        ("a:80", 400),
+        ("b", 400),
+    ] {
+        let mut raw = Raw::open(gateway.address).await;
+        let head = format!(
+            "POST {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nContent-Length: 0\r\n\
+             X-Case: forms\r\nIdempotency-Key: {key}\r\n\r\n"
+        );
+        raw.send(&head).await;
+        let answer = raw.rest().await;
+        assert!(answer.starts_with(&format!("HTTP/1.1 {status} ")), "{target}: {answer}");
+    }
+    let [(parts, _)] = &upstream.requests("forms")[..] else { panic!("not one run") };
+    assert_eq!(parts.uri, "/");
+}
+
+#[tokio::test]
 async fn an_error_frees_the_key() {
     let upstream = Upstream::start().await;
     let gateway = Gateway::start(upstream.address, "").await;

@@ -53,6 +53,11 @@ fn objection<B>(request: &Request<B>) -> Option<StatusCode> {
     if request.method() == Method::CONNECT {
         return Some(StatusCode::NOT_IMPLEMENTED);
     }
+    // A target that is an authority alone (`a:80`) has no path, and the upstream would get one:
+    // the address of its key would not be that of the resource. It belongs to CONNECT.
+    if request.uri().path().is_empty() {
+        return Some(StatusCode::BAD_REQUEST);
+    }
     let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
     if !codings.all(|coding| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")) {
         return Some(StatusCode::NOT_IMPLEMENTED);
@@ -101,5 +106,22 @@ mod tests {
         assert_eq!(request(Version::HTTP_2, &[]), None);
         assert_eq!(request(new, &[host, ("transfer-encoding", "Chunked")]), None);
         assert_eq!(request(new, &[host, ("transfer-encoding", "gzip, chunked")]), Some(501));
+    }
+
+    #[test]
+    fn targets_without_a_path_are_refused() {
+        for (target, status) in [
+            ("/", None),
+            ("*", None),
+            ("/?a", None),
+            ("http://a", None),
+            ("http://a?b", None),
+            ("http://a/", None),
+            ("a", Some(StatusCode::BAD_REQUEST)),
+            ("a:80", Some(StatusCode::BAD_REQUEST)),
+        ] {
+            let request = Request::post(target).header("host", "a").body(()).expect("a request");
+            assert_eq!(objection(&request), status, "{target}");
+        }
     }
 }
