@@ -1,5 +1,6 @@
 //! What the gateway is for: a write succeeds once, its duplicates are refused, failures may retry.
 
+use std::io::Write;
 use std::time::Duration;
 
 use http::Method;
@@ -200,6 +201,23 @@ async fn a_request_whose_client_has_gone_still_counts() {
     soon("the verdict", end).await;
     assert_eq!(call.send(gateway.address).await.kind(), "duplicate");
     assert_eq!(upstream.runs("gone"), 1);
+}
+
+#[tokio::test]
+async fn a_whole_request_runs_though_its_client_has_gone_at_once() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    for _ in 0..40 {
+        let head = format!(
+            "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {}\r\nX-Case: left\r\n\
+             Content-Length: 2\r\n\r\n{{}}",
+            new_key()
+        );
+        // Not asynchronous, so that nothing comes between the last byte and the end.
+        let mut stream = std::net::TcpStream::connect(gateway.address).expect("a listener");
+        stream.write_all(head.as_bytes()).expect("written");
+    }
+    upstream.wait_for_runs("left", 40).await;
 }
 
 #[tokio::test]

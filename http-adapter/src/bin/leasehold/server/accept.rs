@@ -8,6 +8,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
+use futures_util::FutureExt;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -152,8 +153,16 @@ async fn serve<S, R>(
         // Set already by an earlier request, or set now: both are as wanted.
         let _again = first.set(());
         request.extensions_mut().insert(peer.clone());
-        let front = front.clone();
-        async move { Ok::<_, Infallible>(front.answer(request).await) }
+        let mut answer = Box::pin(front.clone().answer(request));
+        // The first poll is here: hyper may read a request and its client's end in one go, and
+        // drops this future then without a poll. What has begun goes on (rule 4.6).
+        let first = (&mut answer).now_or_never();
+        async move {
+            Ok::<_, Infallible>(match first {
+                Some(response) => response,
+                None => answer.await,
+            })
+        }
     });
     let mut connection =
         pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
