@@ -7,6 +7,7 @@ mod upstream;
 mod basics;
 mod configuration;
 mod demo;
+mod idle;
 mod lifecycle;
 mod protocol;
 mod storm;

@@ -25,8 +25,8 @@ pub(crate) struct ServerKeys {
     pub(crate) upstream_timeout: Span,
     /// How long running handlers may go on once the gateway is told to stop.
     pub(crate) shutdown_grace: Span,
-    /// How long a client may take to send a request's head; on HTTP/1.1 also how long a
-    /// connection may be idle.
+    /// How long a client may take to send a request's head, the time that the connection is idle
+    /// before it included.
     pub(crate) header_read_timeout: Span,
     /// How long a request's body may take in all. A client that is slower gets 408, and its key is
     /// free: the upstream never had the whole request.

@@ -1,19 +1,16 @@
-//! The loop that accepts connections, and the life of one.
+//! The loop that accepts connections.
 
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
-use std::pin::pin;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use futures_util::FutureExt;
 use http::{Request, Response};
 use http_body::Body;
 use hyper::body::Incoming;
-use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use leasehold_http::ResponseBody;
 use tokio::net::{TcpListener, TcpStream};
@@ -21,6 +18,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, watch};
 use tokio::task::JoinSet;
 use tower_service::Service;
 
+use super::connection::serve;
 use super::{Front, Peer};
 
 /// Largest head of a request, in bytes: far above what proxies and browsers send (8 to 16 KiB),
@@ -41,7 +39,7 @@ const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 pub(crate) struct Limits {
     /// Most connections, tunnels included; further ones wait to be accepted.
     pub(crate) connections: usize,
-    /// For the first request to come, and on HTTP/1.1 for each head, idle time included.
+    /// For each request's head to come, idle time included.
     pub(crate) header_read: Duration,
 }
 
@@ -130,64 +128,4 @@ async fn accept_one(
         tracing::debug!(%error, "a connection stays without TCP_NODELAY");
     }
     Ok((stream, Peer::new(address, place)))
-}
-
-async fn serve<S, R>(
-    builder: &Builder<TokioExecutor>,
-    stream: TcpStream,
-    peer: Peer,
-    front: Front<S>,
-    first_request: Duration,
-    mut stop: watch::Receiver<bool>,
-) where
-    S: Service<Request<Incoming>, Response = Response<ResponseBody<ResponseBody<R>>>>,
-    S: Service<Request<Incoming>, Error = Infallible>,
-    S: Clone + Send + 'static,
-    <S as Service<Request<Incoming>>>::Future: Send,
-    R: Body<Data = Bytes> + Send + 'static,
-    R::Error: std::error::Error + Send + Sync,
-{
-    let used = Arc::new(OnceLock::new());
-    let first = Arc::clone(&used);
-    let service = service_fn(move |mut request: Request<Incoming>| {
-        // Set already by an earlier request, or set now: both are as wanted.
-        let _again = first.set(());
-        request.extensions_mut().insert(peer.clone());
-        let mut answer = Box::pin(front.clone().answer(request));
-        // The first poll is here: hyper may read a request and its client's end in one go, and
-        // drops this future then without a poll. What has begun goes on (rule 4.6).
-        let first = (&mut answer).now_or_never();
-        async move {
-            Ok::<_, Infallible>(match first {
-                Some(response) => response,
-                None => answer.await,
-            })
-        }
-    });
-    let mut connection =
-        pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
-    let mut unused = pin!(tokio::time::sleep(first_request));
-    let (mut waiting, mut stopping) = (true, false);
-    loop {
-        tokio::select! {
-            biased;
-            result = connection.as_mut() => {
-                if let Err(error) = result {
-                    tracing::debug!(%error, "a connection broke off");
-                }
-                return;
-            }
-            _ = stop.wait_for(|stop| *stop), if !stopping => {
-                stopping = true;
-                connection.as_mut().graceful_shutdown();
-            }
-            () = unused.as_mut(), if waiting => {
-                waiting = false;
-                // The version of HTTP is read without a timer, and HTTP/2 has none for requests.
-                if used.get().is_none() {
-                    connection.as_mut().graceful_shutdown();
-                }
-            }
-        }
-    }
 }

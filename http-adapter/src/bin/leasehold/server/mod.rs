@@ -3,6 +3,8 @@
 //! It knows nothing of leases or upstreams: what answers is the service that it is given.
 
 mod accept;
+mod connection;
+mod exchanges;
 mod front;
 
 use std::net::SocketAddr;

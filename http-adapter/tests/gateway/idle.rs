@@ -1,0 +1,114 @@
+//! Connections without a request: they are closed in time, and hold nothing up.
+
+use std::net::SocketAddr;
+
+use bytes::Bytes;
+use http::Request;
+use http_body_util::{BodyExt, Full};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::client::Call;
+use super::process::Gateway;
+use super::upstream::{Script, Upstream, gate};
+use super::{new_key, soon};
+
+/// HTTP/2's first words with empty settings.
+const PREFACE: &str = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\u{4}\0\0\0\0\0";
+
+/// A frame of headers for stream 1 that says that more will follow.
+const ENDLESS_HEADERS: &str = "\0\0\u{3}\u{1}\0\0\0\0\u{1}\u{41}\u{1}a";
+
+/// Half a head, silence after HTTP/2's first words, and headers that never end.
+fn incomplete() -> [String; 3] {
+    ["POST /x HTT".to_owned(), PREFACE.to_owned(), format!("{PREFACE}{ENDLESS_HEADERS}")]
+}
+
+async fn say(address: SocketAddr, words: &str) -> TcpStream {
+    let mut stream = TcpStream::connect(address).await.expect("a listener");
+    stream.write_all(words.as_bytes()).await.expect("written");
+    stream
+}
+
+/// Waits until the other side closes. A reset is a close too.
+async fn end(mut stream: TcpStream) {
+    let mut read = Vec::new();
+    let closed = async { while !matches!(stream.read_buf(&mut read).await, Ok(0) | Err(_)) {} };
+    soon("the end of the connection", closed).await;
+}
+
+#[tokio::test]
+async fn connections_without_an_exchange_do_not_hold_up_the_end() {
+    let upstream = Upstream::start().await;
+    let top = "header-read-timeout = \"1h\"\nshutdown-grace = \"1h\"";
+    let mut gateway = Gateway::start_with(upstream.address, top, "", &[]).await;
+    let mut silent = Vec::new();
+    for words in incomplete() {
+        silent.push(say(gateway.address, &words).await);
+    }
+    // Answered after the others were accepted.
+    assert_eq!(Call::post("/", &new_key()).send(gateway.address).await.status, 201);
+    gateway.terminate().await;
+    assert_eq!(gateway.ended().await, Some(0));
+    assert!(!gateway.log().contains("cutting"), "{}", gateway.log());
+}
+
+#[tokio::test]
+async fn an_open_exchange_keeps_its_connection_when_idle_ones_are_dropped() {
+    let upstream = Upstream::start().await;
+    let top = "header-read-timeout = \"1h\"\nshutdown-grace = \"1h\"";
+    let mut gateway = Gateway::start_with(upstream.address, top, "", &[]).await;
+    let open = gate();
+    upstream.script("slow", Script::status(201).gate(&open));
+    let call = || Call::post("/orders", &new_key()).case("slow");
+    let first = tokio::spawn(call().send(gateway.address));
+    let second = tokio::spawn(call().send_h2(gateway.address));
+    upstream.wait_for_runs("slow", 2).await;
+    let half = say(gateway.address, "POST /x HTT").await;
+    gateway.terminate().await;
+    end(half).await;
+    open.add_permits(2);
+    assert_eq!(first.await.expect("ran").status, 201);
+    assert_eq!(second.await.expect("ran").status, 201);
+    assert_eq!(gateway.ended().await, Some(0));
+}
+
+#[tokio::test]
+async fn connections_whose_first_request_does_not_come_are_dropped() {
+    let upstream = Upstream::start().await;
+    let top = "header-read-timeout = \"200ms\"";
+    let gateway = Gateway::start_with(upstream.address, top, "", &[]).await;
+    for words in incomplete() {
+        end(say(gateway.address, &words).await).await;
+    }
+}
+
+#[tokio::test]
+async fn an_idle_connection_of_http2_is_closed_and_a_busy_one_is_not() {
+    let upstream = Upstream::start().await;
+    let top = "header-read-timeout = \"200ms\"";
+    let gateway = Gateway::start_with(upstream.address, top, "", &[]).await;
+    let open = gate();
+    upstream.script("slow", Script::status(201).gate(&open));
+    let stream = TcpStream::connect(gateway.address).await.expect("a listener");
+    let handshake =
+        hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream));
+    let (mut sender, connection) = soon("HTTP/2", handshake).await.expect("HTTP/2");
+    let connection = tokio::spawn(connection);
+    let request = Request::post("http://a/orders")
+        .header("idempotency-key", new_key())
+        .header("x-case", "slow")
+        .body(Full::new(Bytes::new()))
+        .expect("a request");
+    let running = tokio::spawn(sender.send_request(request));
+    upstream.wait_for_runs("slow", 1).await;
+    // Dropped after the time in which a busy one would be, were it taken for an idle one.
+    end(say(gateway.address, PREFACE).await).await;
+    open.add_permits(1);
+    let response = soon("an answer", running).await.expect("ran").expect("a response");
+    assert_eq!(response.status(), 201);
+    response.into_body().collect().await.expect("a whole body");
+    soon("the end of the connection", connection).await.expect("ran").expect("a plain end");
+    drop(sender);
+}
