@@ -125,6 +125,22 @@ impl Policy {
         self.enabled && self.allowed_methods.contains(method)
     }
 
+    /// Whether everything that `other` protects is protected as well here.
+    pub(crate) fn is_as_strict_as(&self, other: &Self) -> bool {
+        if !other.enabled {
+            return true;
+        }
+        let releases = |policy: &Self| policy.on_unknown_outcome == UnknownOutcome::Release;
+        other.allowed_methods.iter().all(|method| self.protects(method))
+            && self.header_name == other.header_name
+            && self.required >= other.required
+            && self.ttl >= other.ttl
+            && self.hold_ttl >= other.hold_ttl
+            && self.lease_ttl >= other.lease_ttl
+            && self.renew >= other.renew
+            && releases(self) <= releases(other)
+    }
+
     /// Sets [`Policy::namespace`].
     #[must_use]
     pub fn namespace(mut self, namespace: Namespace) -> Self {

@@ -118,9 +118,12 @@ impl Segment {
 
 /// The policies of all paths: a table of patterns, and a default for the paths that match none.
 ///
-/// The first pattern that matches wins. A route whose policy is not enabled exempts its paths, but
-/// never one with dot segments, in whatever encoding: such a path may mean another one to the
-/// service behind.
+/// The first pattern that matches wins. A path with dot segments, in whatever encoding, may mean
+/// another one to the service behind, so it never takes a route that protects less than the
+/// default policy, and none that is not enabled. Less is: not to require a key, to read it from
+/// another header, to leave out a method, to keep keys, hold or lease for a shorter time, not to
+/// renew, or to release unknown outcomes, where the default does otherwise. Such a path takes the
+/// next match, or the default.
 ///
 /// ```
 /// use leasehold_http::{Pattern, Policy, Routes};
@@ -132,7 +135,15 @@ impl Segment {
 #[derive(Clone, Debug)]
 pub struct Routes {
     default: Policy,
-    table: Vec<(Pattern, Policy)>,
+    table: Vec<Route>,
+}
+
+#[derive(Clone, Debug)]
+struct Route {
+    pattern: Pattern,
+    policy: Policy,
+    /// Whether paths whose meaning depends on who reads them may take it.
+    takes_dots: bool,
 }
 
 impl Routes {
@@ -145,7 +156,8 @@ impl Routes {
     /// Adds a pattern behind those that are there.
     #[must_use]
     pub fn route(mut self, pattern: Pattern, policy: Policy) -> Self {
-        self.table.push((pattern, policy));
+        let takes_dots = policy.enabled && policy.is_as_strict_as(&self.default);
+        self.table.push(Route { pattern, policy, takes_dots });
         self
     }
 
@@ -157,14 +169,14 @@ impl Routes {
 
     /// The number of the route that a raw path takes; none for the default.
     pub(crate) fn find(&self, path: &str) -> Option<usize> {
-        self.table.iter().position(|(pattern, policy)| {
-            pattern.matches(path) && (policy.enabled || !has_dot_segments(path))
+        self.table.iter().position(|route| {
+            route.pattern.matches(path) && (route.takes_dots || !has_dot_segments(path))
         })
     }
 
     /// The policies of the patterns, in their order.
     pub(crate) fn table(&self) -> impl Iterator<Item = &Policy> {
-        self.table.iter().map(|(_, policy)| policy)
+        self.table.iter().map(|route| &route.policy)
     }
 
     pub(crate) const fn default_policy(&self) -> &Policy {
@@ -172,7 +184,7 @@ impl Routes {
     }
 
     fn at(&self, index: usize) -> Option<&Policy> {
-        self.table.get(index).map(|(_, policy)| policy)
+        self.table.get(index).map(|route| &route.policy)
     }
 }
 
@@ -181,6 +193,9 @@ impl Routes {
 /// Wider than RFC 3986 on purpose: services differ in what they decode, take backslashes for
 /// slashes, and drop what follows a semicolon in a segment.
 fn has_dot_segments(path: &str) -> bool {
+    if !path.contains(['.', '%']) {
+        return false;
+    }
     let plain = path
         .replace("%2e", ".")
         .replace("%2E", ".")

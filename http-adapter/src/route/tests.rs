@@ -116,3 +116,47 @@ fn dot_segments_never_become_exempt_in_any_encoding() {
 fn dot_segments_match_routes_that_protect() {
     assert_eq!(routes().policy("/a/..").namespace.as_str(), "first");
 }
+
+#[test]
+fn dot_segments_take_no_route_that_protects_less_than_the_default() {
+    type Change = fn(Policy) -> Policy;
+    let short = leasehold::Ttl::new(std::time::Duration::from_secs(1)).expect("valid");
+    let long = leasehold::Ttl::new(std::time::Duration::from_secs(100_000)).expect("valid");
+    let found = |policy: Policy, path| {
+        let pattern = Pattern::parse("/r/*").expect("a valid pattern");
+        Routes::new(Policy::default()).route(pattern, policy).find(path)
+    };
+    let weaker: [Change; 7] = [
+        |policy| policy.enabled(false),
+        |policy| policy.required(false),
+        |policy| policy.allowed_methods(vec![http::Method::PUT]),
+        |policy| policy.allowed_methods(Vec::new()),
+        |policy| policy.header_name(http::HeaderName::from_static("x-key")),
+        |policy| policy.renew(false),
+        |policy| policy.on_unknown_outcome(crate::policy::UnknownOutcome::Release),
+    ];
+    let mut weaker = weaker.map(|change| change(Policy::default())).to_vec();
+    weaker.push(Policy::default().ttl(short));
+    weaker.push(Policy::default().hold_ttl(short));
+    weaker.push(Policy::default().lease_ttl(short));
+    for policy in weaker {
+        assert_eq!(found(policy.clone(), "/r/x"), Some(0), "{policy:?}");
+        for path in ["/r/../orders", "/r/%2e%2e/orders"] {
+            assert_eq!(found(policy.clone(), path), None, "{policy:?}");
+        }
+    }
+    let mut methods = Policy::default().allowed_methods;
+    methods.push(http::Method::GET);
+    let stricter = Policy::default().ttl(long).allowed_methods(methods).retry_hints(false);
+    assert_eq!(found(stricter, "/r/../orders"), Some(0));
+}
+
+#[test]
+fn dot_segments_take_protecting_routes_where_the_default_protects_nothing() {
+    let pattern = |text| Pattern::parse(text).expect("a valid pattern");
+    let routes = Routes::new(Policy::default().enabled(false))
+        .route(pattern("/a/free/*"), Policy::default().enabled(false))
+        .route(pattern("/a/*"), Policy::default().required(false));
+    assert_eq!(routes.find("/a/free/x"), Some(0));
+    assert_eq!(routes.find("/a/free/../x"), Some(1));
+}
