@@ -112,3 +112,21 @@ async fn an_idle_connection_of_http2_is_closed_and_a_busy_one_is_not() {
     soon("the end of the connection", connection).await.expect("ran").expect("a plain end");
     drop(sender);
 }
+
+#[tokio::test]
+async fn silent_connections_to_the_admin_address_do_not_hide_the_health() {
+    let upstream = Upstream::start().await;
+    // Clients may take their time; the admin address has a bound of its own.
+    let top = "header-read-timeout = \"1h\"";
+    let gateway = Gateway::start_with(upstream.address, top, "", &[]).await;
+    let admin = gateway.admin.expect("an admin address");
+    let mut silent = Vec::new();
+    for _ in 0..100 {
+        silent.push(say(admin, "").await);
+    }
+    let health = Call::new(http::Method::GET, "/healthz");
+    assert_eq!(health.send(admin).await.status, 200);
+    for stream in silent {
+        end(stream).await;
+    }
+}

@@ -19,11 +19,13 @@ use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
 
-/// Most connections at once. Arbitrary: a few scrapers and probes.
-const CONNECTIONS_MAX: usize = 64;
+/// Most connections at once: far above what scrapers and probes open, so that silent connections
+/// would have to come by the hundred each second to keep a probe out.
+const CONNECTIONS_MAX: usize = 512;
 
-/// How long a connection may be idle, or take for a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
+/// Longest that a connection may be idle, or take for a request's head, whatever is configured for
+/// clients. Scrapers and probes that come back later connect anew.
+const HEAD_TIMEOUT_MAX: Duration = Duration::from_secs(2);
 
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
@@ -48,8 +50,10 @@ impl<S: LeaseStore> Admin<S> {
         Self { store, metrics, registry, stop }
     }
 
-    /// Serves for as long as it is polled.
-    pub(crate) async fn serve(self, listener: TcpListener) {
+    /// Serves for as long as it is polled. A head may take as long as for clients, `head_timeout`,
+    /// but a few seconds at most.
+    pub(crate) async fn serve(self, listener: TcpListener, head_timeout: Duration) {
+        let head_timeout = head_timeout.min(HEAD_TIMEOUT_MAX);
         let admin = Arc::new(self);
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
@@ -72,7 +76,7 @@ impl<S: LeaseStore> Admin<S> {
                 });
                 let connection = http1::Builder::new()
                     .timer(TokioTimer::new())
-                    .header_read_timeout(HEAD_TIMEOUT)
+                    .header_read_timeout(head_timeout)
                     .serve_connection(TokioIo::new(stream), service);
                 if let Err(error) = connection.await {
                     tracing::debug!(%error, "a connection to the admin address broke off");

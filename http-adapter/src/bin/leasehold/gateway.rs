@@ -114,7 +114,7 @@ impl Gateway {
         let watcher = tokio::spawn(fullness::watch(Arc::clone(&self.store)));
         let admin = self.admin.take().map(|listener| {
             let admin = Admin::new(Arc::clone(&self.store), self.metrics.clone(), stopped.clone());
-            tokio::spawn(admin.serve(listener))
+            tokio::spawn(admin.serve(listener, self.limits.header_read))
         });
         let running = self.layer.running();
         let front = Front::new(self.layer.layer(self.proxy));
