@@ -191,8 +191,22 @@ async fn the_admin_address_knows_three_paths() {
     assert_eq!(status(Method::GET, "/healthz").await, 200);
     assert_eq!(status(Method::GET, "/").await, 404);
     assert_eq!(status(Method::POST, "/metrics").await, 405);
-    let page = Call::new(Method::GET, "/metrics").send(admin).await;
-    let kind = page.header("content-type").expect("a type");
-    assert!(kind.starts_with("application/openmetrics-text"), "{kind}");
-    assert!(page.body.ends_with(b"# EOF\n"));
+}
+
+#[tokio::test]
+async fn metrics_are_plain_text_unless_openmetrics_is_asked_for() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    let admin = gateway.admin.expect("an admin address");
+    let call = Call::new(Method::GET, "/metrics");
+    let plain = call.clone().send(admin).await;
+    let kind = "text/plain; version=0.0.4; charset=utf-8";
+    assert_eq!(plain.header("content-type"), Some(kind));
+    assert!(!plain.body.windows(5).any(|part| part == b"# EOF"));
+    assert!(plain.body.ends_with(b"\n") && plain.body.starts_with(b"# HELP "));
+    let accept = "application/openmetrics-text;version=1.0.0,text/plain;q=0.5";
+    let open = call.header("accept", accept).send(admin).await;
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    assert_eq!(open.header("content-type"), Some(kind));
+    assert!(open.body.ends_with(b"# EOF\n"));
 }

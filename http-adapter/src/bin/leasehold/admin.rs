@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::header::{ALLOW, CONTENT_TYPE};
-use http::{HeaderValue, Method, Request, Response, StatusCode};
+use http::header::{ACCEPT, ALLOW, CONTENT_TYPE};
+use http::{HeaderMap, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
@@ -30,8 +30,17 @@ const HEAD_TIMEOUT_MAX: Duration = Duration::from_secs(2);
 /// Pause after a failed accept.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
-/// The format that the encoder writes (OpenMetrics 1.0).
-const METRICS_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+/// The format that the encoder writes (OpenMetrics 1.0), for those who ask for it.
+const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+
+/// What is named to ask for it.
+const OPENMETRICS_KIND: &str = "application/openmetrics-text";
+
+/// Prometheus' text format, for all others. The encoder's text is that too, but for its last line.
+const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
+
+/// The last line of OpenMetrics.
+const OPENMETRICS_END: &str = "# EOF\n";
 
 /// What the address answers from.
 #[derive(Debug)]
@@ -97,7 +106,7 @@ impl<S: LeaseStore> Admin<S> {
             return response;
         }
         match path {
-            "/metrics" => self.metrics(),
+            "/metrics" => self.metrics(wants_openmetrics(request.headers())),
             "/readyz" if *self.stop.borrow() => {
                 text(StatusCode::SERVICE_UNAVAILABLE, "shutting down\n")
             }
@@ -105,7 +114,7 @@ impl<S: LeaseStore> Admin<S> {
         }
     }
 
-    fn metrics(&self) -> Response<Full<Bytes>> {
+    fn metrics(&self, openmetrics: bool) -> Response<Full<Bytes>> {
         if let Some(usage) = self.store.usage() {
             self.metrics.observe_usage(usage);
         }
@@ -113,10 +122,30 @@ impl<S: LeaseStore> Admin<S> {
         if encode(&mut page, &self.registry).is_err() {
             return text(StatusCode::INTERNAL_SERVER_ERROR, "metrics could not be written\n");
         }
+        if !openmetrics && page.ends_with(OPENMETRICS_END) {
+            page.truncate(page.len() - OPENMETRICS_END.len());
+        }
+        let kind = if openmetrics { OPENMETRICS } else { PLAIN };
         let mut response = Response::new(Full::from(page));
-        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(METRICS_TYPE));
+        response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static(kind));
         response
     }
+}
+
+/// Whether `Accept` names OpenMetrics. Preferences are not weighed: who can read it may get it.
+fn wants_openmetrics(headers: &HeaderMap) -> bool {
+    let lines = headers.get_all(ACCEPT).iter().filter_map(|line| line.to_str().ok());
+    lines.flat_map(|line| line.split(',')).any(|range| {
+        let mut parts = range.split(';').map(str::trim);
+        let named = parts.next().is_some_and(|kind| kind.eq_ignore_ascii_case(OPENMETRICS_KIND));
+        named && !parts.any(is_refusal)
+    })
+}
+
+/// Whether a parameter of a media range is the quality zero, which means never (RFC 9110, 12.4.2).
+fn is_refusal(parameter: &str) -> bool {
+    let quality = parameter.strip_prefix("q=").or_else(|| parameter.strip_prefix("Q="));
+    quality.and_then(|quality| quality.parse::<f32>().ok()) == Some(0.0)
 }
 
 fn text(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
@@ -124,4 +153,29 @@ fn text(status: StatusCode, text: &'static str) -> Response<Full<Bytes>> {
     *response.status_mut() = status;
     response.headers_mut().insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn openmetrics_is_for_those_who_name_it() {
+        let wants = |lines: &[&'static str]| {
+            let lines = lines.iter().map(|line| (ACCEPT, HeaderValue::from_static(line)));
+            wants_openmetrics(&lines.collect())
+        };
+        for line in [
+            OPENMETRICS_KIND,
+            "text/plain, Application/OpenMetrics-Text;version=1.0.0;q=0.5",
+            "application/openmetrics-text;version=1.0.0,application/openmetrics-text;q=0,*/*;q=0.1",
+        ] {
+            assert!(wants(&[line]), "{line}");
+        }
+        assert!(wants(&["text/plain", OPENMETRICS_KIND]));
+        assert!(!wants(&[]));
+        for line in ["*/*", "application/*", "text/plain", "application/openmetrics-text; q=0.0"] {
+            assert!(!wants(&[line]), "{line}");
+        }
+    }
 }
