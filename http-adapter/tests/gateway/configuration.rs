@@ -53,6 +53,71 @@ async fn check_prints_what_holds_and_what_it_allows() {
     assert_eq!(String::from_utf8_lossy(&again.stdout), out);
 }
 
+/// Every supported key with another value than its default, and routes that differ.
+const UNUSUAL: &str = r#"
+    listen = "[::1]:18080"
+    upstream = "http://shop.test:3001"
+    admin = "127.0.0.1:19090"
+    upstream-timeout = "1m 30s"
+    shutdown-grace = "0s"
+    header-read-timeout = "1500ms"
+    body-read-timeout = "2h"
+    max-running = 7
+    max-connections = 9
+    max-buffered-bytes = "1000"
+    [idempotency]
+    max-entries = 1001
+    cleanup-interval = "0s"
+    max-outcome-bytes = 12345
+    late-grace = "7s"
+    max-waiters = 3
+    max-pending-commits = 4
+    enabled = false
+    header-name = "X-Request-Key"
+    required = false
+    key-syntax = "structured"
+    max-key-length = 4096
+    allowed-methods = ["PURGE", "POST"]
+    namespace = "shop"
+    ttl = "1h 1ns"
+    lease-ttl = "3s"
+    renew = false
+    max-fingerprint-body = "1.5KiB"
+    max-replay-body = "1MB"
+    replayed-header = "X-Replayed"
+    replay-drop-headers = ["Set-Cookie"]
+    retry-hints = false
+    on-unknown-outcome = "release"
+    hold-ttl = "11s"
+    store-timeout = "20ms"
+    [[route]]
+    path = "/a/{id}/*"
+    namespace = ""
+    enabled = true
+    ttl = "-1s"
+    [[route]]
+    path = "/\"quoted\\"
+    key-syntax = "bare"
+    lease-ttl = "1s"
+    hold-ttl = "2s"
+"#;
+
+#[tokio::test]
+async fn what_check_prints_is_a_configuration_that_prints_the_same() {
+    let first = run_with("check", UNUSUAL).await;
+    let (out, err) = (&first.stdout, String::from_utf8_lossy(&first.stderr));
+    assert_eq!(first.status.code(), Some(0), "{err}");
+    let text = String::from_utf8_lossy(out);
+    for part in ["\"[::1]:18080\"", "\"structured\"", "\"1536B\"", "[\"PURGE\", \"POST\"]"] {
+        assert!(text.contains(part), "{part:?} is not in {text}");
+    }
+    // An empty namespace is the one that its keys are kept in.
+    assert!(text.contains("namespace = \"default\""), "{text}");
+    let again = run_with("check", &text).await;
+    assert_eq!(again.status.code(), Some(0), "{}", String::from_utf8_lossy(&again.stderr));
+    assert_eq!(String::from_utf8_lossy(&again.stdout), text);
+}
+
 #[tokio::test]
 async fn variables_and_flags_override_and_unknown_variables_are_errors() {
     let environment = [("LEASEHOLD_IDEMPOTENCY_TTL", "90s"), ("LEASEHOLD_PORT", "tcp://x")];

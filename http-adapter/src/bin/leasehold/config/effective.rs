@@ -1,5 +1,6 @@
 //! The configuration as it holds, with every default, in the form in which it can be read again.
 
+use leasehold::Namespace;
 use serde::Serialize;
 use toml::{Table, Value};
 
@@ -56,6 +57,9 @@ fn significant(rate: f64) -> String {
 fn policy_table(policy: &PolicyKeys) -> Table {
     let mut policy = policy.clone();
     policy.hold_ttl = Some(policy.hold_ttl.unwrap_or(policy.lease_ttl));
+    if policy.namespace.is_empty() {
+        Namespace::default().as_str().clone_into(&mut policy.namespace);
+    }
     table(&policy)
 }
 

@@ -60,12 +60,18 @@ impl<'de> Deserialize<'de> for Size {
             Written::Bytes(bytes) => u64::try_from(bytes)
                 .map(Self)
                 .map_err(|_| D::Error::invalid_value(Unexpected::Signed(bytes), &EXPECTED)),
-            Written::Text(text) => text
-                .parse::<ByteSize>()
-                .map(|size| Self(size.as_u64()))
-                .map_err(|_| D::Error::invalid_value(Unexpected::Str(&text), &EXPECTED)),
+            Written::Text(text) => parse(&text)
+                .map(Self)
+                .ok_or_else(|| D::Error::invalid_value(Unexpected::Str(&text), &EXPECTED)),
         }
     }
+}
+
+/// Reads a number of bytes with its unit. The parser makes the largest number of what is larger
+/// still, so that this one counts as too large.
+fn parse(text: &str) -> Option<u64> {
+    let bytes = text.parse::<ByteSize>().ok()?.as_u64();
+    (bytes < u64::MAX).then_some(bytes)
 }
 
 #[cfg(test)]
@@ -95,5 +101,13 @@ mod tests {
         for value in ["\"\"", "\"big\"", "-1", "\"-1KiB\"", "1.5", "true", "[]", "\"1XiB\""] {
             assert!(read(value).is_err(), "{value}");
         }
+    }
+
+    #[test]
+    fn what_no_number_of_64_bits_can_hold_is_refused() {
+        for value in ["\"16EiB\"", "\"99999999999999999999\"", "\"99999999999.5EiB\""] {
+            assert!(read(value).is_err(), "{value}");
+        }
+        assert_eq!(read("\"15EiB\"").ok(), Some(Size(15 << 60)));
     }
 }

@@ -50,6 +50,14 @@ fn the_effective_configuration_reads_back_as_itself() {
 }
 
 #[test]
+fn sweeps_may_be_off_or_ten_milliseconds_apart() {
+    for interval in ["0s", "10ms", "1h"] {
+        let text = format!("[idempotency]\ncleanup-interval = \"{interval}\"");
+        assert!(load(&text, &[]).is_ok(), "{interval}");
+    }
+}
+
+#[test]
 fn every_key_is_printed_and_has_a_variable() {
     let printed = Config::from_layers(&Layers::default()).expect("valid").effective();
     let Some(Value::Table(idempotency)) = printed.get(IDEMPOTENCY) else { panic!("no table") };
@@ -166,6 +174,23 @@ const REFUSED_IN_IDEMPOTENCY: &str = r#"
     no-such-key = 1 => no-such-key:
     header-name = "bad name" => header-name:
     header-name = "Content-Length" => header-name:
+    header-name = "X-Forwarded-For" => header-name:
+    header-name = "x-forwarded-anything" => header-name:
+    header-name = "Connection" => header-name:
+    header-name = "Keep-Alive" => header-name:
+    header-name = "TE" => header-name:
+    header-name = "Trailer" => header-name:
+    header-name = "Transfer-Encoding" => header-name:
+    header-name = "Upgrade" => header-name:
+    header-name = "Proxy-Authorization" => header-name:
+    header-name = "Proxy-Connection" => header-name:
+    header-name = "Host" => header-name:
+    header-name = "Idempotency-Lease-Token" => header-name:
+    header-name = "Idempotency-Verdict" => header-name:
+    cleanup-interval = "1ns" => cleanup-interval: must be at least 10ms
+    cleanup-interval = "9ms" => cleanup-interval: must be at least 10ms
+    max-outcome-bytes = "16EiB" => max-outcome-bytes:
+    max-replay-body = "99999999999999999999" => max-replay-body:
     duplicate = "maybe" => duplicate:
     required = "yes" => required:
     max-key-length = 0 => max-key-length:

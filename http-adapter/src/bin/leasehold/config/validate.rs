@@ -1,5 +1,7 @@
 //! What values may be, beyond their types; and which of them need a later release.
 
+use std::time::Duration;
+
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderName, Method, Uri};
 use leasehold::{MAX_ENTRIES, MAX_TTL, Namespace};
@@ -14,17 +16,29 @@ use super::{Config, IDEMPOTENCY, ROUTE, policy, verdict};
 /// Longest key that may be allowed, in bytes: well inside what a request's head may have.
 const MAX_KEY_LENGTH: usize = 4096;
 
-/// Headers that frame or route a message and so cannot carry a key.
-const NOT_FOR_KEYS: [&str; 8] = [
+/// Shortest interval between sweeps: below it the sweeper would be busy with nothing else.
+const MIN_CLEANUP_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Headers that frame or route a message, that end at the gateway, or that it writes itself: none
+/// of them can carry a client's key.
+const NOT_FOR_KEYS: [&str; 13] = [
     "connection",
     "content-length",
+    "cookie",
     "expect",
     "host",
     "idempotency-lease-token",
+    "idempotency-verdict",
+    "keep-alive",
     "te",
+    "trailer",
     "transfer-encoding",
     "upgrade",
+    "http2-settings",
 ];
+
+/// The same for every header that begins so.
+const NOT_FOR_KEYS_PREFIXES: [&str; 2] = ["proxy-", "x-forwarded-"];
 
 type Checked = Result<(), ConfigError>;
 
@@ -100,6 +114,10 @@ fn check_store(keys: &StoreKeys) -> Checked {
     }
     check.at_least_one("max-entries", keys.max_entries)?;
     check.not_too_long("cleanup-interval", keys.cleanup_interval)?;
+    let interval = keys.cleanup_interval.0;
+    if !interval.is_zero() && interval < MIN_CLEANUP_INTERVAL {
+        return Err(check.error("cleanup-interval", "must be at least 10ms, or 0s for none"));
+    }
     check.at_least_one("max-waiters", keys.max_waiters)?;
     check.at_least_one("max-pending-commits", keys.max_pending_commits)?;
     keys.late_grace.map_or(Ok(()), |grace| check.not_too_long("late-grace", grace))
@@ -145,7 +163,10 @@ impl Check<'_> {
 
     fn policy(&self, keys: &PolicyKeys) -> Checked {
         let name = self.header("header-name", &keys.header_name)?;
-        if NOT_FOR_KEYS.contains(&name.as_str()) {
+        let name = name.as_str();
+        if NOT_FOR_KEYS.contains(&name)
+            || NOT_FOR_KEYS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
+        {
             return Err(self.error("header-name", "this header cannot carry a key"));
         }
         if keys.max_key_length == 0 || keys.max_key_length > MAX_KEY_LENGTH {
