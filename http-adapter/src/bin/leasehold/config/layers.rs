@@ -41,8 +41,13 @@ impl Layers {
     pub(crate) fn read_text(text: &str, name: &str) -> Result<Self, ConfigError> {
         let table = text.parse::<Table>().map_err(|error: toml::de::Error| {
             let start = error.span().map_or(0, |span| span.start);
-            let line = text.bytes().take(start).filter(|byte| *byte == b'\n').count() + 1;
-            ConfigError::new(name, format!("line {line}: {}", error.message()))
+            let (before, after) = text.split_at_checked(start).unwrap_or((text, ""));
+            let line = before.matches('\n').count() + 1;
+            let begun = before.rsplit('\n').next().unwrap_or_default();
+            let rest = after.split('\n').next().unwrap_or_default();
+            let key = key_of_line(&format!("{begun}{rest}")).map(|key| format!("{key}: "));
+            let reason = format!("line {line}: {}{}", key.unwrap_or_default(), error.message());
+            ConfigError::new(name, reason)
         })?;
         Ok(Self { table, origins: HashMap::new() })
     }
@@ -114,6 +119,17 @@ impl Layers {
             None => error,
         }
     }
+}
+
+/// The key that a line of TOML sets or the table that it opens, if it is a plain one. It never has
+/// anything of the value.
+fn key_of_line(line: &str) -> Option<&str> {
+    let key = match line.split_once('=') {
+        Some((key, _)) => key.trim(),
+        None => line.trim().strip_prefix('[')?.trim_start_matches('[').trim_end_matches(']'),
+    };
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
+    (!key.is_empty() && key.bytes().all(plain)).then_some(key)
 }
 
 /// Reads a variable's text as the type of value that the key has by default.

@@ -241,6 +241,24 @@ fn the_line_of_a_syntax_error_is_named() {
 }
 
 #[test]
+fn what_the_parser_refuses_is_named_with_its_line() {
+    for (text, start) in [
+        ("max-running = 99999999999999999999", "line 1: max-running: "),
+        ("\n[idempotency]\nttl = \"1s\"\nttl = \"2s\"\n", "line 4: ttl: duplicate key"),
+        ("[idempotency]\n[idempotency]\n", "line 2: idempotency: duplicate key"),
+        ("listen = \n", "line 1: listen: "),
+        ("\"quoted\" = 99999999999999999999\n", "line 1: invalid type"),
+    ] {
+        let refusal = refusal(text, &[]);
+        assert!(refusal.starts_with(&format!("test.toml: {start}")), "{text:?}: {refusal}");
+    }
+    for text in ["store = \"redis://user:secret@host\n", "store = \"\"\"\nsecret", "secret"] {
+        let refusal = refusal(text, &[]);
+        assert!(!refusal.contains("secret"), "{refusal}");
+    }
+}
+
+#[test]
 fn what_needs_a_later_release_is_refused_rather_than_ignored() {
     for (line, key) in [
         ("duplicate = \"replay\"", "duplicate"),
