@@ -10,6 +10,7 @@ mod demo;
 mod idle;
 mod lifecycle;
 mod protocol;
+mod proxying;
 mod storm;
 mod unknown;
 

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use http::HeaderName;
 use hyper::body::Incoming;
 use leasehold::{LeaseStore, MemoryStore, Sweeper};
 use leasehold_http::{IdempotentLayer, Metrics, Running};
@@ -171,7 +172,11 @@ fn proxy(config: &Config) -> Result<Proxy<Incoming>, ConfigError> {
         upstream: config.server.upstream_timeout.0,
         body_read: config.server.body_read_timeout.0,
     };
-    Ok(Proxy::new(target, limits))
+    let policies = config.routes.iter().map(|route| &route.policy).chain([&config.policy]);
+    let keys = policies.map(|policy| HeaderName::from_bytes(policy.header_name.as_bytes()));
+    let keys =
+        keys.collect::<Result<_, _>>().map_err(|error| ConfigError::new("header-name", error))?;
+    Ok(Proxy::new(target, limits, keys))
 }
 
 async fn listen(key: &'static str, address: SocketAddr) -> Result<TcpListener, StartError> {

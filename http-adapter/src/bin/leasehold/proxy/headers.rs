@@ -9,8 +9,8 @@ use leasehold::{Token, Verdict};
 
 use crate::server::Peer;
 
-const LEASE_TOKEN: HeaderName = HeaderName::from_static("idempotency-lease-token");
-const VERDICT: HeaderName = HeaderName::from_static("idempotency-verdict");
+pub(super) const LEASE_TOKEN: HeaderName = HeaderName::from_static("idempotency-lease-token");
+pub(super) const VERDICT: HeaderName = HeaderName::from_static("idempotency-verdict");
 const FORWARDED_FOR: HeaderName = HeaderName::from_static("x-forwarded-for");
 const FORWARDED_HOST: HeaderName = HeaderName::from_static("x-forwarded-host");
 const FORWARDED_PROTO: HeaderName = HeaderName::from_static("x-forwarded-proto");
@@ -26,16 +26,16 @@ const HOP_BY_HOP: [HeaderName; 6] = [
     HeaderName::from_static("http2-settings"),
 ];
 
-/// Prepares a request's headers for the upstream.
+/// Prepares a request's headers for the upstream. Gives the names that `Connection` had.
 pub(super) fn to_upstream(
     parts: &mut Parts,
     upstream: &Uri,
     peer: Option<&Peer>,
     token: Option<Token>,
-) {
+) -> Vec<HeaderName> {
     let host = host(parts, upstream);
     let headers = &mut parts.headers;
-    remove_hop_by_hop(headers);
+    let named = remove_hop_by_hop(headers);
     // The gateway has answered it itself, with the first byte of the body that it asked for.
     headers.remove(EXPECT);
     join_cookies(headers);
@@ -56,6 +56,7 @@ pub(super) fn to_upstream(
             headers.remove(FORWARDED_HOST);
         }
     }
+    named
 }
 
 /// The host that the client asked for: the target's authority where there is one (RFC 9112,
@@ -95,9 +96,8 @@ fn append_forwarded_for(headers: &mut HeaderMap, address: &str) {
     };
 }
 
-/// Prepares a response's headers for the client, and reads what the upstream says of its verdict.
-pub(super) fn to_client(headers: &mut HeaderMap) -> Option<Verdict> {
-    remove_hop_by_hop(headers);
+/// Takes what the upstream says of its verdict out of a response's headers.
+pub(super) fn take_verdict(headers: &mut HeaderMap) -> Option<Verdict> {
     let verdict = match headers.entry(VERDICT) {
         Entry::Vacant(_) => return None,
         Entry::Occupied(entry) => {
@@ -119,8 +119,14 @@ fn read_verdict(value: &[u8]) -> Option<Verdict> {
         .find_map(|(name, verdict)| is(name).then_some(verdict))
 }
 
-/// Removes what concerns the one connection that the message came by.
-pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
+/// Whether a field concerns one connection only.
+pub(super) fn is_hop_by_hop(name: &HeaderName) -> bool {
+    name.as_str().starts_with("proxy-") || HOP_BY_HOP.contains(name)
+}
+
+/// Removes what concerns the one connection that the message came by, and gives the names that
+/// `Connection` had.
+pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) -> Vec<HeaderName> {
     // It yields to the other (RFC 9112, 6.3), and would contradict the body that was read.
     if headers.contains_key(TRANSFER_ENCODING) {
         headers.remove(CONTENT_LENGTH);
@@ -128,11 +134,12 @@ pub(super) fn remove_hop_by_hop(headers: &mut HeaderMap) {
     let named: Vec<HeaderName> = tokens(headers, &CONNECTION)
         .filter_map(|token| HeaderName::from_bytes(token).ok())
         .collect();
-    let proxy = headers.keys().filter(|name| name.as_str().starts_with("proxy-")).cloned();
-    let doomed: Vec<HeaderName> = proxy.chain(named).chain(HOP_BY_HOP).collect();
-    for name in doomed {
+    let doomed: Vec<HeaderName> =
+        headers.keys().filter(|name| is_hop_by_hop(name)).cloned().collect();
+    for name in doomed.iter().chain(&named) {
         headers.remove(name);
     }
+    named
 }
 
 /// The comma-separated tokens of all of a header's lines.
@@ -179,7 +186,8 @@ mod tests {
             ("proxy-connection", "close"),
             ("trailer", "x-sum"),
         ]);
-        remove_hop_by_hop(&mut map);
+        let named = remove_hop_by_hop(&mut map);
+        assert_eq!(named, ["close", "x-one", "x-two"]);
         assert_eq!(names(&map), ["trailer", "x-three"]);
     }
 
@@ -199,7 +207,7 @@ mod tests {
             for line in lines {
                 map.append(VERDICT, HeaderValue::from_static(line));
             }
-            assert_eq!(to_client(&mut map), expected, "{lines:?}");
+            assert_eq!(take_verdict(&mut map), expected, "{lines:?}");
             assert!(map.is_empty());
         }
     }

@@ -5,6 +5,7 @@
 
 mod failure;
 mod headers;
+mod trailers;
 mod tunnel;
 mod upload;
 
@@ -17,7 +18,7 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http::uri::PathAndQuery;
-use http::{Request, Response, Uri, Version};
+use http::{HeaderName, Request, Response, Uri, Version};
 use http_body::Body;
 use hyper::body::Incoming;
 use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector, capture_connection};
@@ -29,6 +30,7 @@ use tower_service::Service;
 
 use crate::server::Peer;
 use failure::Failure;
+use trailers::Trimmed;
 use tunnel::Upgrade;
 use upload::{BoxError, Progress, Upload};
 
@@ -37,7 +39,7 @@ use upload::{BoxError, Progress, Upload};
 const POOL_IDLE: Duration = Duration::from_secs(4);
 
 /// What the proxy answers: the upstream's body, or a problem of its own.
-pub(crate) type Answer = Response<ResponseBody<Incoming>>;
+pub(crate) type Answer = Response<ResponseBody<Trimmed<Incoming>>>;
 
 /// How long the parts of an exchange may take.
 #[derive(Clone, Copy, Debug)]
@@ -56,9 +58,11 @@ pub(crate) struct Proxy<B> {
 
 #[derive(Debug)]
 struct Shared<B> {
-    client: Client<HttpConnector, Upload<B>>,
+    client: Client<HttpConnector, Upload<Trimmed<B>>>,
     upstream: Uri,
     limits: Limits,
+    /// The headers that carry keys.
+    keys: Arc<[HeaderName]>,
 }
 
 impl<B> Clone for Proxy<B> {
@@ -72,8 +76,9 @@ where
     B: Body<Data = Bytes> + Send + Unpin + 'static,
     B::Error: Into<BoxError>,
 {
-    /// A proxy to `upstream`, which is `http://host[:port]`.
-    pub(crate) fn new(upstream: Uri, limits: Limits) -> Self {
+    /// A proxy to `upstream`, which is `http://host[:port]`; `keys` are the headers that carry
+    /// idempotency keys.
+    pub(crate) fn new(upstream: Uri, limits: Limits, keys: Arc<[HeaderName]>) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limits.upstream));
@@ -84,7 +89,7 @@ where
             // Repeats only requests that the dead connection had not begun to write.
             .retry_canceled_requests(true)
             .build(connector);
-        Self { shared: Arc::new(Shared { client, upstream, limits }) }
+        Self { shared: Arc::new(Shared { client, upstream, limits, keys }) }
     }
 }
 
@@ -121,12 +126,13 @@ where
         let token = parts.extensions.get::<HeldLease>().map(HeldLease::token);
         let peer = parts.extensions.remove::<Peer>();
         let upgrade = if token.is_none() { Upgrade::take(&mut parts) } else { None };
-        headers::to_upstream(&mut parts, &self.upstream, peer.as_ref(), token);
+        let named = headers::to_upstream(&mut parts, &self.upstream, peer.as_ref(), token);
         // Only a tunnel keeps its place among the connections when its client's has ended.
         let tunnel = upgrade.map(|upgrade| (upgrade, peer));
         if let Some((upgrade, _)) = &tunnel {
             upgrade.ask(&mut parts.headers);
         }
+        let body = Trimmed::new(body, Arc::clone(&self.keys), named);
         let (body, progress) = Upload::new(body, parts.version);
         let mut outgoing = Request::new(body);
         *outgoing.method_mut() = parts.method;
@@ -134,7 +140,7 @@ where
         *outgoing.version_mut() = Version::HTTP_11;
         *outgoing.headers_mut() = parts.headers;
         let response = self.exchange(outgoing, progress).await?;
-        finish(response, tunnel)
+        self.finish(response, tunnel)
     }
 
     /// The upstream's address with the request's own path and query, byte by byte.
@@ -148,7 +154,7 @@ where
     /// Sends the request and waits for the head of its response, within the limits.
     async fn exchange(
         &self,
-        mut request: Request<Upload<B>>,
+        mut request: Request<Upload<Trimmed<B>>>,
         mut progress: Progress,
     ) -> Result<Response<Incoming>, Failure> {
         let connection = capture_connection(&mut request);
@@ -184,25 +190,29 @@ where
         tokio::time::sleep(self.limits.upstream).await;
         Failure::TimedOut
     }
-}
 
-/// Prepares the upstream's response for the client.
-fn finish(
-    mut response: Response<Incoming>,
-    tunnel: Option<(Upgrade, Option<Peer>)>,
-) -> Result<Answer, Failure> {
-    if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
-        let Some((upgrade, peer)) = tunnel else {
-            tracing::warn!("the upstream switched protocols without being asked");
-            return Err(Failure::BrokeOff);
-        };
-        return Ok(upgrade.switch(response, peer).map(ResponseBody::inner));
+    /// Prepares the upstream's response for the client.
+    fn finish(
+        &self,
+        mut response: Response<Incoming>,
+        tunnel: Option<(Upgrade, Option<Peer>)>,
+    ) -> Result<Answer, Failure> {
+        let pass =
+            |body, named| ResponseBody::inner(Trimmed::new(body, Arc::clone(&self.keys), named));
+        if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
+            let Some((upgrade, peer)) = tunnel else {
+                tracing::warn!("the upstream switched protocols without being asked");
+                return Err(Failure::BrokeOff);
+            };
+            return Ok(upgrade.switch(response, peer).map(|body| pass(body, Vec::new())));
+        }
+        let named = headers::remove_hop_by_hop(response.headers_mut());
+        if let Some(verdict) = headers::take_verdict(response.headers_mut()) {
+            response.extensions_mut().insert(verdict);
+        }
+        *response.version_mut() = Version::HTTP_11;
+        Ok(response.map(|body| pass(body, named)))
     }
-    if let Some(verdict) = headers::to_client(response.headers_mut()) {
-        response.extensions_mut().insert(verdict);
-    }
-    *response.version_mut() = Version::HTTP_11;
-    Ok(response.map(ResponseBody::inner))
 }
 
 /// What an error of the client's means for the request.

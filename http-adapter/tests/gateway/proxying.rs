@@ -1,0 +1,129 @@
+//! What the proxy makes of messages that say one thing here and another there.
+
+use std::convert::Infallible;
+
+use bytes::Bytes;
+use http::{HeaderMap, HeaderValue, Method, Request, Response};
+use http_body::Frame;
+use http_body_util::{BodyExt, StreamBody};
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use tokio::net::{TcpListener, TcpStream};
+
+use super::client::Raw;
+use super::process::Gateway;
+use super::{new_key, soon};
+
+/// Fields that no trailer section may carry, beside one that it may.
+const TRAILERS: [&str; 10] = [
+    "idempotency-lease-token",
+    "idempotency-key",
+    "idempotency-verdict",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "keep-alive",
+    "proxy-authorization",
+    "forwarded",
+    "cookie",
+    "x-checksum",
+];
+
+/// A gateway in front of a listener whose connections the case serves itself.
+async fn start(top: &str) -> (TcpListener, Gateway) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    (listener, Gateway::start_with(address, top, "", &[]).await)
+}
+
+/// The same fields as lines of HTTP/1.1.
+fn trailer_lines() -> String {
+    TRAILERS.iter().map(|name| format!("{name}: 1\r\n")).collect()
+}
+
+/// Sends a body whose length nobody knows before its end, and trailers, over HTTP/2.
+async fn send_h2(gateway: &Gateway, method: Method, key: &str) -> Response<Bytes> {
+    // HTTP/2 itself refuses the fields of HTTP/1.1's connections.
+    let names = TRAILERS.iter().filter(|name| **name != "keep-alive");
+    let trailers: HeaderMap =
+        names.map(|name| (name.parse().expect("a name"), HeaderValue::from(1))).collect();
+    let frames = [Frame::data(Bytes::from_static(b"{}")), Frame::trailers(trailers)];
+    let frames = futures_util::stream::iter(frames.map(Ok::<_, Infallible>));
+    let request = Request::builder()
+        .method(method)
+        .uri("http://shop.test/orders")
+        .header("idempotency-key", key)
+        .header("x-case", key)
+        .header("trailer", TRAILERS.join(", "))
+        .body(StreamBody::new(frames))
+        .expect("a request");
+    soon("an answer", async {
+        let stream = TcpStream::connect(gateway.address).await.expect("a listener");
+        let (mut sender, connection) =
+            hyper::client::conn::http2::handshake(TokioExecutor::new(), TokioIo::new(stream))
+                .await
+                .expect("HTTP/2");
+        let connection = tokio::spawn(connection);
+        let response = sender.send_request(request).await.expect("a response");
+        let (parts, body) = response.into_parts();
+        let whole = body.collect().await.expect("a whole body");
+        connection.abort();
+        let mut response = Response::from_parts(parts, Bytes::new());
+        // What came as trailers is told apart by its place.
+        response.extensions_mut().insert(whole.trailers().cloned().unwrap_or_default());
+        *response.body_mut() = whole.to_bytes();
+        response
+    })
+    .await
+}
+
+#[tokio::test]
+async fn trailers_of_a_request_cannot_pass_for_its_header() {
+    let (listener, gateway) = start("").await;
+    let mut client = Raw::open(gateway.address).await;
+    let (key, names) = (new_key(), TRAILERS.join(", "));
+    client
+        .send(&format!(
+            "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n\
+             Connection: x-named\r\nTrailer: {names}, x-named\r\n\
+             Transfer-Encoding: chunked\r\n\r\n2\r\n{{}}\r\n0\r\n{}X-Named: 1\r\n\r\n",
+            trailer_lines()
+        ))
+        .await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    assert_eq!(upstream.until("\r\n\r\n").await, "2\r\n{}\r\n0\r\nx-checksum: 1\r\n\r\n");
+}
+
+#[tokio::test]
+async fn trailers_of_http2_are_no_different() {
+    let (listener, gateway) = start("").await;
+    let key = new_key();
+    let answer = tokio::spawn(async move { send_h2(&gateway, Method::POST, &key).await });
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    assert_eq!(upstream.until("\r\n\r\n").await, "2\r\n{}\r\n0\r\nx-checksum: 1\r\n\r\n");
+    let head = "HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\n";
+    upstream.send(&format!("{head}{}\r\n", trailer_lines())).await;
+    let answer = answer.await.expect("answered");
+    let trailers = answer.extensions().get::<HeaderMap>().expect("trailers");
+    assert_eq!(trailers.keys().collect::<Vec<_>>(), ["x-checksum"]);
+    assert_eq!(&answer.body()[..], b"ok");
+}
+
+#[tokio::test]
+async fn trailers_of_a_response_do_not_carry_a_verdict_on() {
+    let (listener, gateway) = start("").await;
+    let mut client = Raw::open(gateway.address).await;
+    let head = format!("POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {}\r\n", new_key());
+    client.send(&format!("{head}TE: trailers\r\nContent-Length: 0\r\n\r\n")).await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    let head = format!(
+        "HTTP/1.1 200 X\r\nConnection: x-named\r\nTrailer: {}, x-named\r\n\
+         Transfer-Encoding: chunked\r\n\r\n",
+        TRAILERS.join(", ")
+    );
+    let body = format!("2\r\nok\r\n0\r\n{}X-Named: 1\r\n\r\n", trailer_lines());
+    upstream.send(&format!("{head}{body}")).await;
+    client.until("\r\n\r\n").await;
+    assert_eq!(client.until("\r\n\r\n").await, "2\r\nok\r\n0\r\nx-checksum: 1\r\n\r\n");
+}
