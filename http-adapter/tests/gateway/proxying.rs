@@ -9,8 +9,9 @@ use http_body_util::{BodyExt, StreamBody};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::net::{TcpListener, TcpStream};
 
-use super::client::Raw;
+use super::client::{Call, Raw};
 use super::process::Gateway;
+use super::upstream::{Script, Upstream};
 use super::{new_key, soon};
 
 /// Fields that no trailer section may carry, beside one that it may.
@@ -126,4 +127,29 @@ async fn trailers_of_a_response_do_not_carry_a_verdict_on() {
     upstream.send(&format!("{head}{body}")).await;
     client.until("\r\n\r\n").await;
     assert_eq!(client.until("\r\n\r\n").await, "2\r\nok\r\n0\r\nx-checksum: 1\r\n\r\n");
+}
+
+#[tokio::test]
+async fn a_verdict_that_connection_names_counts_all_the_same() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    let script = Script::status(500).header("connection", "idempotency-verdict");
+    upstream.script("named", script.header("idempotency-verdict", "commit"));
+    let call = Call::post("/orders", &new_key()).case("named");
+    let first = call.clone().send(gateway.address).await;
+    assert_eq!((first.status.as_u16(), first.header("idempotency-verdict")), (500, None));
+    assert_eq!(call.send(gateway.address).await.kind(), "duplicate");
+}
+
+#[tokio::test]
+async fn a_verdict_on_a_switch_of_protocols_goes_no_further() {
+    let (listener, gateway) = start("").await;
+    let mut client = Raw::open(gateway.address).await;
+    let upgrade = "Connection: Upgrade\r\nUpgrade: chat\r\n";
+    client.send(&format!("GET /chat HTTP/1.1\r\nHost: a\r\n{upgrade}\r\n")).await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    upstream.send(&format!("HTTP/1.1 101 X\r\nIdempotency-Verdict: hold\r\n{upgrade}\r\n")).await;
+    let head = client.until("\r\n\r\n").await.to_lowercase();
+    assert!(head.starts_with("http/1.1 101 ") && !head.contains("verdict"), "{head}");
 }

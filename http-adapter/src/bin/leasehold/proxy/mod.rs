@@ -197,6 +197,8 @@ where
         mut response: Response<Incoming>,
         tunnel: Option<(Upgrade, Option<Peer>)>,
     ) -> Result<Answer, Failure> {
+        // Before `Connection` may take it away: it is for the gateway, whatever else is said of it.
+        let verdict = headers::take_verdict(response.headers_mut());
         let pass =
             |body, named| ResponseBody::inner(Trimmed::new(body, Arc::clone(&self.keys), named));
         if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
@@ -207,7 +209,7 @@ where
             return Ok(upgrade.switch(response, peer).map(|body| pass(body, Vec::new())));
         }
         let named = headers::remove_hop_by_hop(response.headers_mut());
-        if let Some(verdict) = headers::take_verdict(response.headers_mut()) {
+        if let Some(verdict) = verdict {
             response.extensions_mut().insert(verdict);
         }
         *response.version_mut() = Version::HTTP_11;
