@@ -153,3 +153,26 @@ async fn a_verdict_on_a_switch_of_protocols_goes_no_further() {
     let head = client.until("\r\n\r\n").await.to_lowercase();
     assert!(head.starts_with("http/1.1 101 ") && !head.contains("verdict"), "{head}");
 }
+
+#[tokio::test]
+async fn a_body_of_unknown_length_arrives_whatever_the_method() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    for method in [Method::GET, Method::HEAD, Method::OPTIONS, Method::DELETE, Method::POST] {
+        let (old, new) = (new_key(), new_key());
+        let mut client = Raw::open(gateway.address).await;
+        client
+            .send(&format!(
+                "{method} /search HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Case: {old}\r\n\
+                 Idempotency-Key: {old}\r\nTransfer-Encoding: chunked\r\n\r\n\
+                 2\r\n{{}}\r\n0\r\n\r\n"
+            ))
+            .await;
+        assert!(client.rest().await.starts_with("HTTP/1.1 201 "), "{method}");
+        assert_eq!(send_h2(&gateway, method.clone(), &new).await.status(), 201, "{method}");
+        for case in [old, new] {
+            let [(_, body)] = &upstream.requests(&case)[..] else { panic!("not one run") };
+            assert_eq!(&body[..], b"{}", "{method}");
+        }
+    }
+}

@@ -96,6 +96,13 @@ fn append_forwarded_for(headers: &mut HeaderMap, address: &str) {
     };
 }
 
+/// Says that a body of unknown length follows. Without it hyper takes requests of the methods that
+/// seldom have a body for ones that have none.
+pub(super) fn frame_by_chunks(headers: &mut HeaderMap) {
+    headers.remove(CONTENT_LENGTH);
+    headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
+}
+
 /// Takes what the upstream says of its verdict out of a response's headers.
 pub(super) fn take_verdict(headers: &mut HeaderMap) -> Option<Verdict> {
     let verdict = match headers.entry(VERDICT) {

@@ -134,6 +134,9 @@ where
         }
         let body = Trimmed::new(body, Arc::clone(&self.keys), named);
         let (body, progress) = Upload::new(body, parts.version);
+        if !body.is_end_stream() && body.size_hint().exact().is_none() {
+            headers::frame_by_chunks(&mut parts.headers);
+        }
         let mut outgoing = Request::new(body);
         *outgoing.method_mut() = parts.method;
         *outgoing.uri_mut() = self.target(&parts.uri)?;
