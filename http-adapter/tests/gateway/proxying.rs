@@ -176,3 +176,26 @@ async fn a_body_of_unknown_length_arrives_whatever_the_method() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_target_without_a_path_is_never_taken_for_the_root() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    let key = new_key();
+    let mut statuses = Vec::new();
+    // All that have a path have the same one, however they are written.
+    for target in ["a:80", "b", "/", "http://c", "http://d/", "http://e?f"] {
+        let mut client = Raw::open(gateway.address).await;
+        client
+            .send(&format!(
+                "POST {target} HTTP/1.1\r\nHost: a\r\nConnection: close\r\nX-Case: {key}\r\n\
+                 Idempotency-Key: {key}\r\nContent-Length: 0\r\n\r\n"
+            ))
+            .await;
+        let answer = client.rest().await;
+        statuses.push(answer.split(' ').nth(1).unwrap_or_default().to_owned());
+    }
+    assert_eq!(statuses, ["400", "400", "201", "409", "409", "409"]);
+    let [(parts, _)] = &upstream.requests(&key)[..] else { panic!("not one run") };
+    assert_eq!(parts.uri, "/");
+}

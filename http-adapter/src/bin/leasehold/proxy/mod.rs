@@ -17,7 +17,6 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
-use http::uri::PathAndQuery;
 use http::{HeaderName, Request, Response, Uri, Version};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -147,10 +146,16 @@ where
     }
 
     /// The upstream's address with the request's own path and query, byte by byte.
+    ///
+    /// The path is the one that the key's address was made of. A target that has none (an
+    /// authority alone) is refused rather than taken for another.
     fn target(&self, uri: &Uri) -> Result<Uri, Failure> {
+        let path = uri.path_and_query().ok_or(Failure::BadRequest)?;
+        if path.path() != uri.path() {
+            return Err(Failure::BadRequest);
+        }
         let mut target = self.upstream.clone().into_parts();
-        let root = PathAndQuery::from_static("/");
-        target.path_and_query = Some(uri.path_and_query().cloned().unwrap_or(root));
+        target.path_and_query = Some(path.clone());
         Uri::from_parts(target).map_err(|_| Failure::BadRequest)
     }
 
