@@ -133,6 +133,15 @@ impl Raw {
         self.stream.write_all(text.as_bytes()).await.expect("written");
     }
 
+    /// Repeats `text` for as long as the other side does not close.
+    pub(super) async fn send_until_closed(&mut self, text: &str) {
+        let many = text.repeat(1 << 16);
+        soon("the other side's end", async {
+            while self.stream.write_all(many.as_bytes()).await.is_ok() {}
+        })
+        .await;
+    }
+
     /// Reads until `text` has come, and gives everything up to its end.
     pub(super) async fn until(&mut self, text: &str) -> String {
         soon(text, async {

@@ -137,6 +137,12 @@ impl Gateway {
         String::from_utf8_lossy(&std::fs::read(&self.files[1]).expect("a log")).into_owned()
     }
 
+    /// How many files it has open, connections included.
+    pub(super) fn open_files(&self) -> usize {
+        let id = self.child.id().expect("running");
+        std::fs::read_dir(format!("/proc/{id}/fd")).expect("a list").count()
+    }
+
     /// Sends SIGTERM.
     pub(super) async fn terminate(&self) {
         let id = self.child.id().expect("running").to_string();

@@ -204,3 +204,61 @@ async fn the_upstreams_own_verdict_wins_and_is_not_passed_on() {
         assert_eq!((second.status.as_u16(), second.kind().as_str()), again, "{case}");
     }
 }
+
+/// Waits until a gateway has as few files open as `count`.
+async fn files_are_given_back(gateway: &Gateway, count: usize) {
+    soon("the end of the connections", async {
+        while gateway.open_files() > count {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    })
+    .await;
+}
+
+/// Far more than all buffers on the way take.
+fn endless_post(key: &str) -> Call {
+    Call::post("/orders", key).body(vec![b'x'; 30_000_000])
+}
+
+#[tokio::test]
+async fn an_upstream_that_reads_no_further_is_504_and_keeps_nothing_open() {
+    let (listener, gateway) = start("upstream-timeout = \"300ms\"", "").await;
+    let files = gateway.open_files();
+    let key = new_key();
+    let call = tokio::spawn(endless_post(&key).send(gateway.address));
+    let _unread = Raw::accept(&listener).await;
+    assert_eq!(kind(call).await, of(504, "gateway-timeout"));
+    assert_eq!(kind(post(&gateway, &key)).await, of(409, "in-flight"));
+    files_are_given_back(&gateway, files).await;
+}
+
+#[tokio::test]
+async fn an_answered_upload_that_nobody_reads_keeps_nothing_open() {
+    let (listener, gateway) = start("upstream-timeout = \"300ms\"", "").await;
+    let files = gateway.open_files();
+    let mut client = Raw::open(gateway.address).await;
+    let head = format!("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {}\r\n", new_key());
+    client.send(&format!("{head}Content-Length: 30000000\r\n\r\n")).await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    upstream.send(CREATED).await;
+    assert!(client.until("\r\n\r\n").await.starts_with("HTTP/1.1 201 "));
+    client.send_until_closed("x").await;
+    files_are_given_back(&gateway, files).await;
+}
+
+#[tokio::test]
+async fn an_answered_upload_that_its_client_never_ends_keeps_nothing_open() {
+    let (listener, gateway) = start("body-read-timeout = \"300ms\"", "").await;
+    let files = gateway.open_files();
+    let mut client = Raw::open(gateway.address).await;
+    let head = format!("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {}\r\n", new_key());
+    client.send(&format!("{head}Content-Length: 10\r\n\r\n12345")).await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("12345").await;
+    upstream.send(CREATED).await;
+    assert!(client.until("\r\n\r\n").await.starts_with("HTTP/1.1 201 "));
+    assert_eq!(upstream.rest().await, "");
+    assert_eq!(client.rest().await, "");
+    files_are_given_back(&gateway, files).await;
+}

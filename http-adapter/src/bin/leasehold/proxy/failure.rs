@@ -51,7 +51,21 @@ impl Failure {
 }
 
 /// An error and its sources in one line.
-pub(super) struct Chain<'a>(pub(super) &'a dyn Error);
+pub(super) struct Chain<'a>(pub(super) &'a (dyn Error + 'static));
+
+impl Chain<'_> {
+    /// The first error of this type, from the outside in.
+    pub(super) fn find<E: Error + 'static>(&self) -> Option<&E> {
+        let mut next = Some(self.0);
+        while let Some(error) = next {
+            if let Some(found) = error.downcast_ref() {
+                return Some(found);
+            }
+            next = error.source();
+        }
+        None
+    }
+}
 
 impl fmt::Display for Chain<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -11,6 +11,7 @@ mod upload;
 
 use std::convert::Infallible;
 use std::future::{Future, poll_fn};
+use std::io::{self, ErrorKind};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::{Context, Poll};
@@ -20,6 +21,7 @@ use bytes::Bytes;
 use http::{HeaderName, Request, Response, Uri, Version};
 use http_body::Body;
 use hyper::body::Incoming;
+use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector, capture_connection};
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
@@ -31,7 +33,7 @@ use crate::server::Peer;
 use failure::Failure;
 use trailers::Trimmed;
 use tunnel::Upgrade;
-use upload::{BoxError, Progress, Upload};
+use upload::{BoxError, Progress, TooSlow, Upload};
 
 /// How long an unused upstream connection is kept. Below the five seconds after which common
 /// servers (Node's, for one) close theirs, so that a request rarely meets a closing one.
@@ -43,9 +45,10 @@ pub(crate) type Answer = Response<ResponseBody<Trimmed<Incoming>>>;
 /// How long the parts of an exchange may take.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
-    /// For connecting, and from the last request byte to the response head.
+    /// For connecting, from the last request byte to the response head, and for the upstream to
+    /// take any byte of what is being written to it.
     pub(crate) upstream: Duration,
-    /// For the request body to arrive.
+    /// For the request body to arrive and be taken, whether the response has begun or not.
     pub(crate) body_read: Duration,
 }
 
@@ -57,7 +60,7 @@ pub(crate) struct Proxy<B> {
 
 #[derive(Debug)]
 struct Shared<B> {
-    client: Client<HttpConnector, Upload<Trimmed<B>>>,
+    client: Client<TimeoutConnector<HttpConnector>, Upload<Trimmed<B>>>,
     upstream: Uri,
     limits: Limits,
     /// The headers that carry keys.
@@ -81,6 +84,10 @@ where
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limits.upstream));
+        let mut connector = TimeoutConnector::new(connector);
+        // Else an upstream that reads no further keeps its connection and the client's for ever
+        // once the client was answered, for nothing else watches the upload then.
+        connector.set_write_timeout(Some(limits.upstream));
         let client = Client::builder(TokioExecutor::new())
             .pool_idle_timeout(POOL_IDLE)
             .pool_timer(TokioTimer::new())
@@ -132,7 +139,7 @@ where
             upgrade.ask(&mut parts.headers);
         }
         let body = Trimmed::new(body, Arc::clone(&self.keys), named);
-        let (body, progress) = Upload::new(body, parts.version);
+        let (body, progress) = Upload::new(body, parts.version, self.limits.body_read);
         if !body.is_end_stream() && body.size_hint().exact().is_none() {
             headers::frame_by_chunks(&mut parts.headers);
         }
@@ -163,7 +170,7 @@ where
     async fn exchange(
         &self,
         mut request: Request<Upload<Trimmed<B>>>,
-        mut progress: Progress,
+        progress: Progress,
     ) -> Result<Response<Incoming>, Failure> {
         let connection = capture_connection(&mut request);
         let mut response = pin!(self.client.request(request));
@@ -177,7 +184,7 @@ where
         });
         match answered.await {
             Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(of_error(&error, progress.is_broken())),
+            Ok(Err(error)) => Err(of_error(&error, &progress)),
             Err(failure) => Err(failure),
         }
     }
@@ -226,19 +233,28 @@ where
 }
 
 /// What an error of the client's means for the request.
-fn of_error(error: &ClientError, upload_broke: bool) -> Failure {
+fn of_error(error: &ClientError, progress: &Progress) -> Failure {
     let chain = failure::Chain(error);
-    if upload_broke {
+    if progress.is_broken() {
         tracing::debug!(error = %chain, "a client broke off its upload");
         return Failure::UploadBroken;
     }
-    let unsent = std::error::Error::source(error)
-        .and_then(|source| source.downcast_ref::<hyper::Error>())
+    let unsent = chain
+        .find::<hyper::Error>()
         // Only requests that were never begun are canceled, see `hyper::Error::is_canceled`.
         .is_some_and(hyper::Error::is_canceled);
     if error.is_connect() || unsent {
         tracing::warn!(error = %chain, "the upstream was not reached");
         return Failure::NotReached;
+    }
+    let of_upload = chain.find::<TooSlow>().is_some();
+    if of_upload && progress.waits_for_client() {
+        return Failure::UploadTooSlow;
+    }
+    let stalled = chain.find::<io::Error>().is_some_and(|at| at.kind() == ErrorKind::TimedOut);
+    if of_upload || stalled {
+        tracing::warn!(error = %chain, "the upstream did not take the request in time");
+        return Failure::TimedOut;
     }
     tracing::warn!(error = %chain, "the upstream broke off");
     Failure::BrokeOff

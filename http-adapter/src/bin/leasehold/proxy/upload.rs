@@ -5,15 +5,23 @@
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::Version;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
+use thiserror::Error;
 use tokio::sync::watch;
+use tokio::time::{Sleep, sleep};
 
 /// Any error of a body.
 pub(crate) type BoxError = Box<dyn std::error::Error + Send + Sync>;
+
+/// An upload's time is up. Whose fault it is, [`Progress::waits_for_client`] still says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the upload took too long")]
+pub(super) struct TooSlow;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
@@ -28,7 +36,7 @@ enum State {
 }
 
 pin_project! {
-    /// A body that reports its progress.
+    /// A body that reports its progress, and breaks off when its time is up.
     #[derive(Debug)]
     pub(crate) struct Upload<B> {
         #[pin]
@@ -36,17 +44,21 @@ pin_project! {
         // Whether the body itself knows if it ended as a message should. On HTTP/2 a reset
         // stream can look like a body's end.
         knows_its_end: bool,
+        limit: Duration,
+        // Only for a body that does not come whole at once.
+        timer: Option<Pin<Box<Sleep>>>,
         state: watch::Sender<State>,
     }
 }
 
 impl<B: Body> Upload<B> {
-    /// Wraps the body of a request of `version`.
-    pub(super) fn new(body: B, version: Version) -> (Self, Progress) {
+    /// Wraps the body of a request of `version`, which may take `limit`.
+    pub(super) fn new(body: B, version: Version, limit: Duration) -> (Self, Progress) {
         let state = if body.is_end_stream() { State::Ended } else { State::Upstream };
         let state = watch::Sender::new(state);
         let progress = Progress { state: state.subscribe() };
-        (Self { body, knows_its_end: version == Version::HTTP_2, state }, progress)
+        let knows_its_end = version == Version::HTTP_2;
+        (Self { body, knows_its_end, limit, timer: None, state }, progress)
     }
 }
 
@@ -77,6 +89,14 @@ where
             }
             Poll::Ready(None) => (State::Ended, Poll::Ready(None)),
         };
+        if matches!(state, State::Client | State::Upstream) {
+            let limit = *this.limit;
+            let timer = this.timer.get_or_insert_with(|| Box::pin(sleep(limit)));
+            if timer.as_mut().poll(cx).is_ready() {
+                // The state stays: it says whom the upload has waited for.
+                return Poll::Ready(Some(Err(TooSlow.into())));
+            }
+        }
         this.state.send_if_modified(|current| std::mem::replace(current, state) != state);
         polled
     }
@@ -105,7 +125,7 @@ impl Progress {
     }
 
     /// Whether the client broke off.
-    pub(super) fn is_broken(&mut self) -> bool {
+    pub(super) fn is_broken(&self) -> bool {
         *self.state.borrow() == State::Broken
     }
 
@@ -122,6 +142,8 @@ mod tests {
     use std::io;
 
     use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(1);
 
     type Step = Poll<Option<Result<Frame<Bytes>, io::Error>>>;
 
@@ -158,7 +180,7 @@ mod tests {
     #[tokio::test]
     async fn a_whole_upload_finishes_with_its_last_frame() {
         let script = Script([data(), Poll::Pending, data()].into(), true);
-        let (mut upload, mut progress) = Upload::new(script, Version::HTTP_11);
+        let (mut upload, mut progress) = Upload::new(script, Version::HTTP_11, LIMIT);
         assert_eq!(next(&mut upload).await, Some(Ok(())));
         assert!(!progress.waits_for_client());
         assert_eq!(next(&mut upload).await, Some(Ok(())));
@@ -169,7 +191,7 @@ mod tests {
     #[tokio::test]
     async fn a_reset_stream_is_not_an_end() {
         let script = Script([data()].into(), false);
-        let (mut upload, mut progress) = Upload::new(script, Version::HTTP_2);
+        let (mut upload, progress) = Upload::new(script, Version::HTTP_2, LIMIT);
         assert_eq!(next(&mut upload).await, Some(Ok(())));
         assert_eq!(next(&mut upload).await, Some(Err(())));
         assert!(progress.is_broken());
@@ -179,7 +201,7 @@ mod tests {
     async fn an_error_of_the_body_is_the_clients() {
         let broken = Poll::Ready(Some(Err(io::ErrorKind::UnexpectedEof.into())));
         let (mut upload, mut progress) =
-            Upload::new(Script([broken].into(), false), Version::HTTP_11);
+            Upload::new(Script([broken].into(), false), Version::HTTP_11, LIMIT);
         assert_eq!(next(&mut upload).await, Some(Err(())));
         assert!(progress.is_broken());
         progress.finished().await;
@@ -187,9 +209,28 @@ mod tests {
 
     #[tokio::test]
     async fn an_upload_that_is_dropped_finishes() {
-        let (upload, mut progress) = Upload::new(Script([data()].into(), true), Version::HTTP_11);
+        let (upload, mut progress) =
+            Upload::new(Script([data()].into(), true), Version::HTTP_11, LIMIT);
         drop(upload);
         progress.finished().await;
         assert!(!progress.is_broken());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_upload_ends_with_its_time_and_tells_who_was_waited_for() {
+        let script = Script([Poll::Pending, Poll::Pending].into(), true);
+        let (mut upload, progress) = Upload::new(script, Version::HTTP_11, LIMIT);
+        let first = poll_fn(|cx| Poll::Ready(Pin::new(&mut upload).poll_frame(cx))).await;
+        assert!(first.is_pending());
+        tokio::time::advance(LIMIT).await;
+        assert_eq!(next(&mut upload).await, Some(Err(())));
+        assert!(progress.waits_for_client() && !progress.is_broken());
+
+        let script = Script([data(), data(), data()].into(), true);
+        let (mut upload, progress) = Upload::new(script, Version::HTTP_11, LIMIT);
+        assert_eq!(next(&mut upload).await, Some(Ok(())));
+        tokio::time::advance(LIMIT).await;
+        assert_eq!(next(&mut upload).await, Some(Err(())));
+        assert!(!progress.waits_for_client());
     }
 }
