@@ -317,3 +317,34 @@ async fn connections_beyond_the_bound_wait_for_a_place() {
     let paths: Vec<_> = requests.iter().map(|(parts, _)| parts.uri.path()).collect();
     assert_eq!(paths.iter().position(|path| *path == "/second"), Some(21));
 }
+
+/// A client that writes all of a large request before it reads loses an answer that comes with the
+/// connection's end, unless what it has on its way is read.
+#[tokio::test]
+async fn a_refusal_reaches_a_client_that_writes_everything_first() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    assert_eq!(Call::post("/orders", "k").send(gateway.address).await.status, 201);
+    for _ in 0..10 {
+        let mut raw = Raw::open(gateway.address).await;
+        raw.send(
+            "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: k\r\nContent-Length: 3000000\r\n\r\n",
+        )
+        .await;
+        raw.send(&"x".repeat(3_000_000)).await;
+        raw.until("HTTP/1.1 409 ").await;
+    }
+}
+
+/// What a client holds back until it is told to go on must not be asked for to be thrown away.
+#[tokio::test]
+async fn a_refusal_never_asks_for_the_body_that_it_refuses() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, "").await;
+    let mut raw = Raw::open(gateway.address).await;
+    raw.send(
+        "POST /orders HTTP/1.1\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 9\r\n\r\n",
+    )
+    .await;
+    assert!(raw.rest().await.starts_with("HTTP/1.1 400 "));
+}

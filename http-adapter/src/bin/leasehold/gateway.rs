@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderName;
-use hyper::body::Incoming;
 use leasehold::{LeaseStore, MemoryStore, Sweeper};
 use leasehold_http::{IdempotentLayer, Metrics, Running};
 use thiserror::Error;
@@ -19,7 +18,7 @@ use crate::config::{Config, ConfigError, upstream};
 use crate::fullness;
 use crate::open_files;
 use crate::proxy::{self, Proxy};
-use crate::server::{self, Connections, Front};
+use crate::server::{self, Connections, Front, Lingering};
 use crate::signals::Signals;
 
 /// How long handlers that were cut have to settle their leases and to tell their clients.
@@ -56,7 +55,7 @@ pub(crate) struct Gateway {
     _sweeper: Option<Sweeper>,
     metrics: Metrics,
     layer: IdempotentLayer<Arc<MemoryStore>>,
-    proxy: Proxy<Incoming>,
+    proxy: Proxy<Lingering>,
 }
 
 impl Gateway {
@@ -165,7 +164,7 @@ async fn drain(
     }
 }
 
-fn proxy(config: &Config) -> Result<Proxy<Incoming>, ConfigError> {
+fn proxy(config: &Config) -> Result<Proxy<Lingering>, ConfigError> {
     let target =
         upstream(&config.server.upstream).map_err(|reason| ConfigError::new("upstream", reason))?;
     let limits = proxy::Limits {

@@ -9,7 +9,6 @@ use std::time::Duration;
 use bytes::Bytes;
 use http::{Request, Response};
 use http_body::Body;
-use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use leasehold_http::ResponseBody;
@@ -19,7 +18,7 @@ use tokio::task::JoinSet;
 use tower_service::Service;
 
 use super::connection::serve;
-use super::{Front, Peer};
+use super::{Front, Lingering, Peer};
 
 /// Largest head of a request, in bytes: far above what proxies and browsers send (8 to 16 KiB),
 /// far below what would hurt with every connection at it.
@@ -59,10 +58,10 @@ impl Connections {
         limits: Limits,
         mut stop: watch::Receiver<bool>,
     ) where
-        S: Service<Request<Incoming>, Response = Response<ResponseBody<ResponseBody<R>>>>,
-        S: Service<Request<Incoming>, Error = Infallible>,
+        S: Service<Request<Lingering>, Response = Response<ResponseBody<ResponseBody<R>>>>,
+        S: Service<Request<Lingering>, Error = Infallible>,
         S: Clone + Send + 'static,
-        <S as Service<Request<Incoming>>>::Future: Send,
+        <S as Service<Request<Lingering>>>::Future: Send,
         R: Body<Data = Bytes> + Send + 'static,
         R::Error: std::error::Error + Send + Sync,
     {

@@ -19,7 +19,7 @@ use tokio::time::Instant;
 use tower_service::Service;
 
 use super::exchanges::Exchanges;
-use super::{Front, Peer};
+use super::{Front, Lingering, Peer};
 
 /// How long a connection without an exchange may take to end once it was asked to. It owes nobody
 /// an answer: this is for the other side to hear that it ends.
@@ -38,16 +38,17 @@ pub(super) async fn serve<S, R>(
     idle_max: Duration,
     mut stop: watch::Receiver<bool>,
 ) where
-    S: Service<Request<Incoming>, Response = Response<ResponseBody<ResponseBody<R>>>>,
-    S: Service<Request<Incoming>, Error = Infallible>,
+    S: Service<Request<Lingering>, Response = Response<ResponseBody<ResponseBody<R>>>>,
+    S: Service<Request<Lingering>, Error = Infallible>,
     S: Clone + Send + 'static,
-    <S as Service<Request<Incoming>>>::Future: Send,
+    <S as Service<Request<Lingering>>>::Future: Send,
     R: Body<Data = Bytes> + Send + 'static,
     R::Error: std::error::Error + Send + Sync,
 {
     let exchanges = Exchanges::default();
     let counted = exchanges.clone();
-    let service = service_fn(move |mut request: Request<Incoming>| {
+    let service = service_fn(move |request: Request<Incoming>| {
+        let mut request = Lingering::request(request);
         let open = counted.begin(request.version());
         request.extensions_mut().insert(peer.clone());
         let mut answer = Box::pin(front.clone().answer(request));

@@ -6,6 +6,7 @@ mod accept;
 mod connection;
 mod exchanges;
 mod front;
+mod linger;
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -18,6 +19,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use accept::{Connections, Limits};
 pub(crate) use front::Front;
+pub(crate) use linger::Lingering;
 
 /// Whose request it is: in the request's extensions.
 #[derive(Clone, Debug)]

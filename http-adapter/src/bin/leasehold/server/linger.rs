@@ -1,0 +1,92 @@
+//! Request bodies that nobody reads to their end, as when a request is refused at once.
+//!
+//! A server that closes with unread bytes makes the kernel reset the connection, and a client that
+//! writes all of its request before it reads loses the answer. So what is left is read and thrown
+//! away, for a bounded time and size. It must never ask a client for a body that it holds back
+//! (`Expect: 100-continue`), nor hold an HTTP/2 stream, which can be ended by itself.
+
+use std::pin::Pin;
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use bytes::Bytes;
+use http::header::EXPECT;
+use http::{Request, Version};
+use http_body::{Body, Frame, SizeHint};
+use http_body_util::BodyExt;
+use hyper::body::Incoming;
+use tokio::runtime::Handle;
+use tokio::time::timeout;
+
+/// Most bytes that are thrown away. Arbitrary: what a fast client has on its way, and cheap to read.
+const LINGER_BYTES_MAX: u64 = 16 << 20;
+
+/// Longest time that a body is thrown away for. Arbitrary: a client that needs longer reads its
+/// answer late or not at all.
+const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
+
+/// A request body whose rest is thrown away when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Lingering {
+    /// `None` once it has ended or failed.
+    body: Option<Incoming>,
+    lingers: bool,
+}
+
+impl Lingering {
+    /// The same request with a body that lingers where that helps.
+    pub(super) fn request(request: Request<Incoming>) -> Request<Self> {
+        let lingers =
+            request.version() < Version::HTTP_2 && !request.headers().contains_key(EXPECT);
+        request.map(|body| Self { body: Some(body), lingers })
+    }
+}
+
+impl Body for Lingering {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let Some(body) = &mut self.body else { return Poll::Ready(None) };
+        let polled = Pin::new(body).poll_frame(cx);
+        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+            self.body = None;
+        }
+        polled
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.as_ref().is_none_or(Incoming::is_end_stream)
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.as_ref().map_or_else(|| SizeHint::with_exact(0), Incoming::size_hint)
+    }
+}
+
+impl Drop for Lingering {
+    fn drop(&mut self) {
+        if let Some(body) = self.body.take()
+            && self.lingers
+            && !body.is_end_stream()
+            && let Ok(runtime) = Handle::try_current()
+        {
+            runtime.spawn(async move {
+                // Over time it is dropped as it is, and the connection with it.
+                let _over = timeout(LINGER_TIME_MAX, throw_away(body)).await;
+            });
+        }
+    }
+}
+
+async fn throw_away(mut body: Incoming) {
+    let mut left = LINGER_BYTES_MAX;
+    while let Some(Ok(frame)) = body.frame().await {
+        let size = frame.data_ref().map_or(0, |data| data.len() as u64);
+        let Some(rest) = left.checked_sub(size) else { return };
+        left = rest;
+    }
+}
