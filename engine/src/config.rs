@@ -56,6 +56,23 @@ impl MemoryConfig {
         self
     }
 
+    /// Bytes that a store allocates when it is made, near enough: 72 for each slot, and 8 for each
+    /// chain's head, of which there are as many, rounded up to a power of two.
+    fn bytes(&self) -> usize {
+        let heads = self.max_entries.next_power_of_two().saturating_mul(8);
+        self.max_entries.saturating_mul(72).saturating_add(heads)
+    }
+
+    /// Whether the memory for the entries can be had at all: a bound that is too large for this
+    /// machine's limits is an error here, and an abort once it is allocated.
+    pub(crate) fn check_memory(&self) -> Result<(), ConfigError> {
+        let bytes = self.bytes();
+        match Vec::<u8>::new().try_reserve_exact(bytes) {
+            Ok(()) => Ok(()),
+            Err(_) => Err(ConfigError::Memory { given: self.max_entries, bytes }),
+        }
+    }
+
     /// Checks every setting.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.max_entries == 0 || self.max_entries > MAX_ENTRIES {
@@ -88,6 +105,14 @@ pub enum ConfigError {
         /// The number that was given.
         given: usize,
     },
+    /// The system does not give the memory that `max_entries` need.
+    #[error("max_entries is {given}, which needs {bytes} bytes, and the system does not give them")]
+    Memory {
+        /// The number that was given.
+        given: usize,
+        /// The bytes that it needs.
+        bytes: usize,
+    },
     /// `late_grace` is longer than ten years.
     #[error("late_grace is longer than ten years")]
     LateGrace,
@@ -96,6 +121,13 @@ pub enum ConfigError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn memory_that_no_address_space_has_is_an_error() {
+        let config = MemoryConfig { max_entries: usize::MAX / 64, ..MemoryConfig::default() };
+        assert!(matches!(config.check_memory(), Err(ConfigError::Memory { .. })));
+        assert_eq!(MemoryConfig::default().check_memory(), Ok(()));
+    }
 
     #[test]
     fn bounds_are_checked_at_both_ends() {

@@ -31,12 +31,7 @@ pub(crate) fn records(entries: &Entries, now: Tick, budget: usize) -> Swept {
             break;
         };
         // While the record still stands: a thread that stalls here hides nothing that is due.
-        if reclaim(entries, slot, now) {
-            swept.reclaimed += 1;
-        } else if cell.read().phase() == Phase::Dead {
-            // Whoever ended it may not have listed its slot yet. Listing it twice does no harm.
-            entries.index.free(slot);
-        }
+        swept.reclaimed += usize::from(reclaim_or_list(entries, slot, now));
         if !entries.expiry.take(&due) {
             continue;
         }
@@ -61,7 +56,7 @@ pub(crate) fn slots(entries: &Entries, now: Tick, budget: usize) -> Swept {
             return swept;
         }
         swept.looked_at += 1;
-        swept.reclaimed += usize::from(reclaim(entries, slot, now));
+        swept.reclaimed += usize::from(reclaim_or_list(entries, slot, now));
     }
     entries.expiry.forget_look_through();
     for (slot, word) in entries.index.slots() {
@@ -72,11 +67,10 @@ pub(crate) fn slots(entries: &Entries, now: Tick, budget: usize) -> Swept {
     swept
 }
 
-/// Ends the slot's entry if it is due.
-fn reclaim(entries: &Entries, slot: Slot, now: Tick) -> bool {
-    let Some(cell) = entries.word(slot) else {
-        return false;
-    };
+/// Ends the slot's entry if it is due; true if this call did. A slot that is dead already is listed
+/// in any case: whoever ended it may have stalled before that, and listing it twice does no harm.
+fn reclaim_or_list(entries: &Entries, slot: Slot, now: Tick) -> bool {
+    let Some(cell) = entries.word(slot) else { return false };
     let mut word = cell.read();
     // Ends: each turn means that another thread moved the word.
     while entries.is_due(word, now) {
@@ -85,6 +79,9 @@ fn reclaim(entries: &Entries, slot: Slot, now: Tick) -> bool {
             return true;
         }
         word = cell.read();
+    }
+    if word.phase() == Phase::Dead {
+        entries.index.free(slot);
     }
     false
 }

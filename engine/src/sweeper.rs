@@ -45,6 +45,8 @@ impl Sweeper {
     /// The system's, if it gives no thread. The store works without one.
     pub fn upkeep(store: &Arc<MemoryStore>) -> io::Result<Self> {
         let clock = store.clock().clone();
+        // First, or the coarse reading would be as old as the last call until the thread's first.
+        clock.precise();
         clock.begin_upkeep();
         let ends = EndUpkeep(clock);
         Self::every(store, "leasehold-clock", UPKEEP_PERIOD, move |_| {

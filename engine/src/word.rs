@@ -133,6 +133,14 @@ impl LeaseWord {
         Word(self.0.load(Ordering::Acquire))
     }
 
+    /// Reads the word after a write elsewhere that its next mover must see if this reading does not
+    /// see the move: both go through the word, so one of them comes first.
+    pub(crate) fn read_after_own_write(&self) -> Word {
+        // [W4] `AcqRel`, and a read-modify-write although nothing changes: in one order with [W2].
+        // If this comes first, the mover sees the write; if the mover's does, this sees the move.
+        Word(self.0.fetch_or(0, Ordering::AcqRel))
+    }
+
     /// Whether the word is still what it was, after reads of what it guards. A guarded field
     /// changes only while the word does, and its readers load it with `Acquire`.
     pub(crate) fn is_still(&self, seen: Word) -> bool {

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use leasehold::{
-    AcquireError, Admission, Clock, CommitError, Identity, Lease, MAX_TTL, ManualClock,
-    MemoryConfig, MemoryStore, Outcome, RecordState, Sweeper, Terms, Ttl,
+    AcquireError, Admission, AttachError, Clock, CommitError, Identity, Lease, MAX_TTL,
+    ManualClock, MemoryConfig, MemoryStore, Outcome, RecordState, Sweeper, Terms, Ttl,
 };
 
 const DAY: Duration = Duration::from_secs(24 * 60 * 60);
@@ -74,7 +74,7 @@ fn released_keys_leave_nothing_behind_whatever_their_ttl() {
 #[test]
 fn an_outcome_without_room_is_dropped_and_its_commit_stands() {
     let (store, _) = store(MemoryConfig::default().max_outcome_bytes(4));
-    let [k, l, m] = [b"k", b"l", b"m"].map(|name| store.identify(&[name]));
+    let [k, l] = [b"k", b"l"].map(|name| store.identify(&[name]));
     let four = || Some(Outcome::new(Bytes::from_static(b"four")));
     store.commit(&mut granted(&store, k), four(), ttl(DAY)).expect("the lease is current");
     store.commit(&mut granted(&store, l), four(), ttl(DAY)).expect("the lease is current");
@@ -84,17 +84,28 @@ fn an_outcome_without_room_is_dropped_and_its_commit_stands() {
     };
     assert_eq!((kept(k), kept(l)), (true, false));
     assert_eq!((store.stats().outcome_dropped, store.outcome_bytes()), (1, 4));
-    assert!(store.forget(k));
-    // The bytes are given back when the last reader of that time is gone: soon, not at once.
-    for _ in 0..100_000 {
-        if store.outcome_bytes() == 0 {
-            break;
-        }
-        store.release(&mut granted(&store, m)).expect("the lease is current");
-        store.commit(&mut granted(&store, m), Some(Outcome::new(Bytes::new())), ttl(DAY)).ok();
-        store.forget(m);
-    }
-    assert_eq!(store.outcome_bytes(), 0);
+}
+
+#[test]
+fn an_outcome_for_a_key_that_has_one_is_too_late_whatever_the_room() {
+    let (store, _) = store(MemoryConfig::default().max_outcome_bytes(4));
+    let mut lease = granted(&store, store.identify(&[b"k"]));
+    let four = Outcome::new(Bytes::from_static(b"four"));
+    store.commit(&mut lease, Some(four.clone()), ttl(DAY)).expect("the lease is current");
+    let again = store.attach(&lease, four);
+    assert!(matches!(again, Err(AttachError::TooLate)), "{again:?}");
+    assert_eq!(store.stats().outcome_dropped, 0);
+}
+
+#[test]
+fn an_upkeep_begins_with_the_time_that_it_is() {
+    let (store, hand) = store(MemoryConfig::default());
+    let store = Arc::new(store);
+    let k = store.identify(&[b"k"]);
+    store.commit(&mut granted(&store, k), None, ttl(DAY)).expect("the lease is current");
+    hand.advance(2 * DAY);
+    let _upkeep = Sweeper::upkeep(&store).expect("a thread");
+    assert!(matches!(store.acquire(k, &terms()), Ok(Admission::Granted(_))));
 }
 
 #[test]

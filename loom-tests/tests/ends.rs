@@ -55,6 +55,56 @@ fn past_its_grace_a_lease_is_swept_or_taken_over_once() {
     });
 }
 
+/// The sweep ends the entry and has not listed its slot yet when another key needs it.
+#[test]
+fn a_due_place_is_found_beside_a_sweep() {
+    explore(100, &["granted"], || {
+        let (store, hand) = store(1);
+        drop(granted(&store, key(&store, "k")));
+        hand.advance(LEASE + GRACE);
+        let sweeper = beside(&store, |store| store.sweep(8));
+        let outcome = word(&store.acquire(key(&store, "l"), &terms())).to_owned();
+        sweeper.join().expect("no panic");
+        outcome
+    });
+}
+
+/// The same where the entry has no record in time and is found by a look through the slots.
+#[test]
+fn a_due_place_without_a_record_is_found_beside_a_sweep() {
+    explore(100, &["granted"], || {
+        let (store, hand) = store(1);
+        let mut lease = granted(&store, key(&store, "k"));
+        for leases in [100, 50, 20] {
+            store.renew(&mut lease, ttl(leases * LEASE)).expect("the lease is current");
+        }
+        hand.advance(20 * LEASE + GRACE);
+        let sweeper = beside(&store, |store| store.sweep(8));
+        let outcome = word(&store.acquire(key(&store, "l"), &terms())).to_owned();
+        sweeper.join().expect("no panic");
+        outcome
+    });
+}
+
+/// Attached beside a forget, the outcome is gone with the entry, or was refused.
+#[test]
+fn an_attached_outcome_never_outlives_its_entry() {
+    explore(10, &["attached", "too late"], || {
+        let (store, _) = store(1);
+        let k = key(&store, "k");
+        let mut lease = granted(&store, k);
+        store.commit(&mut lease, None, ttl(LEASE)).expect("the lease is current");
+        let other = beside(&store, move |store| store.forget(k));
+        let outcome = Outcome::new(Bytes::from_static(b"made"));
+        let attached = store.attach(&lease, outcome).is_ok();
+        assert!(other.join().expect("no panic"));
+        let mut lease = granted(&store, k);
+        store.commit(&mut lease, None, ttl(LEASE)).expect("the lease is current");
+        assert_eq!(word(&store.acquire(k, &terms())), "completed");
+        (if attached { "attached" } else { "too late" }).to_owned()
+    });
+}
+
 #[test]
 fn a_stale_holder_never_touches_the_new_lease() {
     explore(50, &["release refused"], || {

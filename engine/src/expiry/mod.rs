@@ -22,10 +22,10 @@
 //! files it, or the taker sees the moved word and files it. Every kept entry has a record that
 //! fires no later than it falls due.
 //!
-//! # Nothing in hand
-//! A due entry is killed while its record is still in its bucket, by as many threads as like, and
-//! only then taken out: a stalled thread never hides a due entry from a caller that would otherwise
-//! be told *full*.
+//! # Little in hand
+//! A due entry is ended while its record is still in its bucket, by as many threads as like, and
+//! only then is the record taken out: a thread that stalls in between hides nothing that is due.
+//! What is out of every bucket for a moment is the record of an entry that is not due.
 //!
 //! # What it must never do
 //! Decide what is due: that is the entry's word. Expiry is decided on read; this only finds memory

@@ -65,3 +65,11 @@ fn a_bucket_can_be_filed_again_after_it_was_closed() {
         assert_eq!(drain(&expiry, 5), [0]);
     }
 }
+
+#[test]
+fn a_reading_older_than_the_filing_is_not_taken_for_a_year_later() {
+    let expiry = Expiry::new(1);
+    expiry.arm(0, Deadline(1 + (1 << 33)), Tick(1));
+    expiry.arm(0, Deadline(1_000), Tick(0));
+    assert_eq!(drain(&expiry, 1_000), [0]);
+}

@@ -8,8 +8,9 @@ use crate::clock::{Deadline, Tick};
 const FRACTION: u64 = 64;
 
 /// No bucket is filed further ahead than this: a record for later fires early, after a year. See
-/// `filing`, which has 31 bits for it.
-pub(super) const AHEAD_MAX: u64 = (1 << 30) - 1;
+/// `filing`, which has 30 bits and a sign for it, and compares by readings that may be older than
+/// the one of the filing: by nine hours at most, which is what the difference is for.
+pub(super) const AHEAD_MAX: u64 = (1 << 30) - (1 << 20);
 
 /// The tick at which the bucket for `due` begins: at most `due`, and after `now` if `due` is.
 pub(super) const fn bucket_begin(due: Deadline, now: Tick) -> Tick {

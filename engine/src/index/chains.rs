@@ -16,13 +16,17 @@
 //! waits. Only the claimer that took the word may use the slot again, and only when it is out.
 
 use super::cell::Cell;
-use super::claims::Claims;
 use super::free::FreeSlots;
 use super::link::{AtomicLink, Link};
+use super::under_way::UnderWay;
 use super::{Claim, Found, Index, Slot};
 use crate::clock::Deadline;
 use crate::identity::Identity;
 use crate::word::{LeaseWord, Phase, Word};
+
+/// Stripes of claims, by identity. A power of two; arbitrary: many enough that strangers seldom
+/// meet.
+const CLAIM_STRIPES: usize = if cfg!(lease_loom) { 2 } else { 256 };
 
 /// The index.
 pub(crate) struct ChainIndex {
@@ -30,7 +34,7 @@ pub(crate) struct ChainIndex {
     heads: Box<[AtomicLink]>,
     cells: Box<[Cell]>,
     free: FreeSlots,
-    claims: Claims,
+    claims: UnderWay,
 }
 
 /// Where a walk ended: the first slot whose identity is not below the one sought.
@@ -48,7 +52,7 @@ impl ChainIndex {
             heads: (0..count.next_power_of_two()).map(|_| AtomicLink::empty()).collect(),
             cells: (0..count).map(|_| Cell::new()).collect(),
             free: FreeSlots::new(count),
-            claims: Claims::new(),
+            claims: UnderWay::new(CLAIM_STRIPES),
         }
     }
 
@@ -151,7 +155,11 @@ impl Index for ChainIndex {
     }
 
     fn claim(&self, identity: Identity, deadline: Deadline) -> Claim {
-        let _under_way = self.claims.begin(identity);
+        if self.free.is_empty() {
+            // Not counted: it hides nothing, and rivals at a full store would wait for each other.
+            return Claim::NoSlot;
+        }
+        let _under_way = self.claims.begin(identity.stripe(CLAIM_STRIPES));
         let Some((slot, cell, pending)) = self.take_any() else {
             return Claim::NoSlot;
         };
@@ -166,7 +174,11 @@ impl Index for ChainIndex {
     }
 
     fn is_claimed(&self, identity: Identity) -> bool {
-        self.claims.any(identity)
+        self.claims.any_in(identity.stripe(CLAIM_STRIPES))
+    }
+
+    fn is_listing(&self) -> bool {
+        self.free.is_listing()
     }
 
     fn free(&self, slot: Slot) {

@@ -7,7 +7,11 @@
 use crossbeam_utils::CachePadded;
 
 use super::Slot;
+use super::under_way::UnderWay;
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
+
+/// Stripes of pushes under way, by slot. A power of two; arbitrary.
+const PUSH_STRIPES: usize = if cfg!(lease_loom) { 1 } else { 16 };
 
 /// A slot's place on the stack.
 #[derive(Debug)]
@@ -27,6 +31,8 @@ pub(crate) struct FreeSlots {
     /// Slots from here on were never used. Padded for the same reason.
     unused: CachePadded<AtomicU64>,
     links: Box<[Link]>,
+    /// Pushes between their mark and their end, when nobody finds the slot.
+    pushes: UnderWay,
 }
 
 impl FreeSlots {
@@ -37,14 +43,14 @@ impl FreeSlots {
             top: CachePadded::new(AtomicU64::new(0)),
             unused: CachePadded::new(AtomicU64::new(0)),
             links: (0..count).map(link).collect(),
+            pushes: UnderWay::new(PUSH_STRIPES),
         }
     }
 
     /// Lists a slot that was used. Already listed is fine, and so is one that lives again.
     pub(crate) fn push(&self, slot: Slot) {
-        let Some(link) = self.links.get(slot.0 as usize) else {
-            return;
-        };
+        let Some(link) = self.links.get(slot.0 as usize) else { return };
+        let _under_way = self.pushes.begin(slot.0 as usize);
         // [F1] `AcqRel`: one order of this swap and the one in `pop`. If this one sees 1, the pop's
         // comes later, sees it, and by it the killed word: the popper takes the slot or another
         // thread has. If the pop's came first, this one sees 0 and pushes. So no slot is lost.
@@ -69,6 +75,18 @@ impl FreeSlots {
                 Err(now) => top = now,
             }
         }
+    }
+
+    /// Whether a push is under way.
+    pub(super) fn is_listing(&self) -> bool {
+        self.pushes.any()
+    }
+
+    /// Whether there was nothing to pop.
+    pub(super) fn is_empty(&self) -> bool {
+        // [F5] [F6] `Acquire`: as for a pop that finds nothing.
+        self.top.load(Ordering::Acquire) as u32 == 0
+            && self.unused.load(Ordering::Acquire) as usize >= self.links.len()
     }
 
     /// A slot that was dead when it was listed, or was never used.
@@ -147,6 +165,18 @@ mod tests {
         assert_eq!(free.pop(), None);
         free.push(Slot(2));
         assert_eq!(free.pop(), Some(Slot(2)));
+    }
+
+    #[test]
+    fn a_top_that_went_and_came_back_is_not_the_same() {
+        let free = FreeSlots::new(2);
+        free.push(Slot(0));
+        free.push(Slot(1));
+        let seen = free.top.load(Ordering::Acquire);
+        let slots = [free.pop(), free.pop()];
+        assert_eq!(slots, [Some(Slot(1)), Some(Slot(0))]);
+        free.push(Slot(1));
+        assert_ne!(free.top.load(Ordering::Acquire), seen, "its link leads elsewhere by now");
     }
 
     #[test]

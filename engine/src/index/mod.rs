@@ -33,11 +33,11 @@
 
 mod cell;
 mod chains;
-mod claims;
 mod fingerprints;
 mod free;
 mod link;
 mod outcomes;
+mod under_way;
 
 pub(crate) use chains::ChainIndex;
 pub(crate) use fingerprints::Fingerprints;
@@ -80,6 +80,10 @@ pub(crate) trait Index {
     /// Whether another call may be giving the identity a slot right now. To be asked after a claim
     /// that found no slot, and before the identity is looked for again.
     fn is_claimed(&self, identity: Identity) -> bool;
+
+    /// Whether a dead slot is being listed right now, which no claim finds yet. To be asked before
+    /// the claim whose refusal is to stand.
+    fn is_listing(&self) -> bool;
 
     /// Says that the slot was used and its word is dead, so that another identity may claim it. May
     /// be said more than once, and of a slot that lives again meanwhile.

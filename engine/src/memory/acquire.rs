@@ -72,12 +72,18 @@ impl MemoryStore {
                 Claim::Lost => {}
                 Claim::NoSlot if !nothing_is_due => {
                     // The claim comes once more after a sweep that found nothing: another thread
-                    // may have reclaimed what was due in between.
-                    nothing_is_due = self.sweep_due(SWEEP_BUDGET_FULL_RECORDS).looked_at == 0;
+                    // may have reclaimed what was due in between. Or it is at it, and has ended an
+                    // entry whose slot it has not listed yet.
+                    let swept = self.sweep_due(SWEEP_BUDGET_FULL_RECORDS);
+                    let listing = self.entries.index.is_listing();
+                    nothing_is_due = swept.looked_at == 0 && !listing;
+                    if listing {
+                        yield_now();
+                    }
                 }
                 Claim::NoSlot if self.entries.index.is_claimed(identity) => {
                     // A rival for this key, or for one in a few hundred others, has taken a slot
-                    // and not linked it in yet. The one place where a call waits for another's.
+                    // and not linked it in yet.
                     yield_now();
                     nothing_is_due = false;
                 }

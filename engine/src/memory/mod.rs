@@ -80,6 +80,7 @@ impl MemoryStore {
     /// [`ConfigError`] names the setting; the caller should refuse the configuration.
     pub fn with_clock(config: MemoryConfig, clock: Clock) -> Result<Self, ConfigError> {
         config.check()?;
+        config.check_memory()?;
         Ok(Self {
             entries: Entries::new(&config),
             clock,

@@ -73,14 +73,15 @@ impl MemoryStore {
     /// - [`AttachError::Foreign`]: another store granted the lease.
     pub fn attach(&self, lease: &Lease, outcome: Outcome) -> Result<(), AttachError> {
         let (spot, cell) = self.spot(lease).ok_or(AttachError::Foreign)?;
-        let is_current =
-            || self.is_kept_by(spot, cell.read(), Phase::Committed, self.clock.precise().tick());
-        if !is_current() {
+        let is_kept =
+            |word| self.is_kept_by(spot, word, Phase::Committed, self.clock.precise().tick());
+        let is_current = || is_kept(cell.read());
+        if !is_current() || self.entries.outcomes.get(spot.slot, spot.generation).is_some() {
             return Err(AttachError::TooLate);
         }
         let outcome = self.charge(outcome).ok_or(AttachError::NoRoom)?;
         match self.entries.outcomes.put(spot.slot, spot.generation, outcome, is_current) {
-            Ok(()) if is_current() => Ok(()),
+            Ok(()) if is_kept(cell.read_after_own_write()) => Ok(()),
             Ok(()) => {
                 self.entries.outcomes.clear(spot.slot, spot.generation);
                 Err(AttachError::TooLate)

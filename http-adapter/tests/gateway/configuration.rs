@@ -1,6 +1,6 @@
 //! Configurations, good and bad, as the binary takes them.
 
-use super::process::{run, run_with};
+use super::process::{run, run_with, run_within};
 
 #[tokio::test]
 async fn a_bad_configuration_exits_2_with_one_line_that_names_the_key() {
@@ -134,4 +134,17 @@ async fn variables_and_flags_override_and_unknown_variables_are_errors() {
         assert_eq!(output.status.code(), Some(2), "{name}: {err}");
         assert!(err.contains(name) && err.lines().count() == 1, "{err}");
     }
+}
+
+#[tokio::test]
+async fn a_bound_that_memory_does_not_allow_exits_2_and_names_the_key() {
+    let path = std::path::Path::new(env!("CARGO_TARGET_TMPDIR")).join("too-many-entries.toml");
+    let text = "upstream = \"http://127.0.0.1:9\"\nlisten = \"127.0.0.1:0\"\n\
+                [idempotency]\nmax-entries = 2147483646\n";
+    std::fs::write(&path, text).expect("written");
+    let output = run_within(8 << 20, &["serve", "--config", &path.to_string_lossy()]).await;
+    std::fs::remove_file(&path).expect("removed");
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{errors}");
+    assert!(errors.contains("idempotency.max-entries: "), "{errors}");
 }

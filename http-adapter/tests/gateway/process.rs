@@ -28,11 +28,11 @@ fn command(arguments: &[&str]) -> Command {
     command
 }
 
-/// The same, with a soft limit on open files.
-fn limited(arguments: &[&str], files_max: u32) -> Command {
+/// The same, with a limit that the shell sets by `ulimit`.
+fn limited(arguments: &[&str], limit: &str) -> Command {
     let mut limited = Command::new("sh");
     let plain = command(arguments);
-    let script = format!("ulimit -Sn {files_max} && exec \"$0\" \"$@\"");
+    let script = format!("ulimit {limit} && exec \"$0\" \"$@\"");
     limited.args(["-c", &script]).arg(plain.as_std().get_program());
     limited.args(plain.as_std().get_args()).stdin(Stdio::null()).kill_on_drop(true);
     limited
@@ -42,6 +42,12 @@ fn limited(arguments: &[&str], files_max: u32) -> Command {
 pub(super) async fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Output {
     let mut command = command(arguments);
     command.envs(environment.iter().copied());
+    soon("the end of the process", command.output()).await.expect("started")
+}
+
+/// Runs the binary to its end with at most so many KiB of address space.
+pub(super) async fn run_within(kib_max: u64, arguments: &[&str]) -> Output {
+    let mut command = limited(arguments, &format!("-v {kib_max}"));
     soon("the end of the process", command.output()).await.expect("started")
 }
 
@@ -97,7 +103,8 @@ impl Gateway {
 
     /// The same with a soft limit on open files.
     pub(super) async fn start_limited(arguments: &[&str], files_max: u32) -> Self {
-        Self::spawn_command(limited(arguments, files_max), file("toml"), &[]).await
+        Self::spawn_command(limited(arguments, &format!("-Sn {files_max}")), file("toml"), &[])
+            .await
     }
 
     async fn spawn(arguments: &[&str], config: PathBuf, environment: &[(&str, &str)]) -> Self {

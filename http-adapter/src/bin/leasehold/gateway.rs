@@ -63,8 +63,13 @@ impl Gateway {
     pub(crate) async fn bind(config: &Config) -> Result<Self, StartError> {
         let signals = Signals::new()?;
         open_files::raise(config.server.max_connections);
-        let store = MemoryStore::new(config.memory())
-            .map_err(|error| ConfigError::new("idempotency", error))?;
+        let store = MemoryStore::new(config.memory()).map_err(|error| {
+            let key = match error {
+                leasehold::ConfigError::LateGrace => "idempotency.late-grace",
+                _ => "idempotency.max-entries",
+            };
+            ConfigError::new(key, error)
+        })?;
         let store = Arc::new(store);
         let metrics = Metrics::new();
         let layer = IdempotentLayer::new(Arc::clone(&store), config.routes()?)

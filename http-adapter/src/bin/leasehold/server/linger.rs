@@ -18,7 +18,7 @@ use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
-/// Most bytes that are thrown away. Arbitrary: what a fast client has on its way, and cheap to read.
+/// Most bytes that are thrown away. Arbitrary: what a fast client has on its way, cheap to read.
 const LINGER_BYTES_MAX: u64 = 16 << 20;
 
 /// Longest time that a body is thrown away for. Arbitrary: a client that needs longer reads its
