@@ -27,13 +27,7 @@ pub struct DashMap {
 
 impl DashMap {
     fn sweep(&self, now: u64) {
-        self.map.retain(|_, entry| {
-            let live = entry.is_live(now);
-            if !live {
-                self.places.give_back(1);
-            }
-            live
-        });
+        self.map.retain(|_, entry| self.places.retain(entry.is_live(now)));
     }
 }
 

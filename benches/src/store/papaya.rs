@@ -60,13 +60,7 @@ pub struct Papaya {
 
 impl Papaya {
     fn sweep(&self, now: u64) {
-        self.map.pin().retain(|_, entry| {
-            let live = is_live(entry.state(), now);
-            if !live {
-                self.places.give_back(1);
-            }
-            live
-        });
+        self.map.pin().retain(|_, entry| self.places.retain(is_live(entry.state(), now)));
     }
 }
 

@@ -27,13 +27,7 @@ pub struct Scc {
 
 impl Scc {
     fn sweep(&self, now: u64) {
-        self.map.retain_sync(|_, entry| {
-            let live = entry.is_live(now);
-            if !live {
-                self.places.give_back(1);
-            }
-            live
-        });
+        self.map.retain_sync(|_, entry| self.places.retain(entry.is_live(now)));
     }
 }
 

@@ -89,6 +89,14 @@ impl Places {
     pub(super) fn give_back(&self, places: usize) {
         self.taken.fetch_sub(places, Ordering::Relaxed);
     }
+
+    /// For a look through all keys: whether this one stays, and its place back if not.
+    pub(super) fn retain(&self, live: bool) -> bool {
+        if !live {
+            self.give_back(1);
+        }
+        live
+    }
 }
 
 /// When all keys are to be looked through.
