@@ -184,15 +184,8 @@ impl Outcomes {
 
     /// Removes the outcome that this generation left, if it is there.
     pub(crate) fn clear(&self, slot: Slot, generation: Generation) {
-        let Some(cell) = self.cells.get(slot.0 as usize) else {
-            return;
-        };
-        step();
-        // [O4] `Relaxed`: null is null; anything else is read again below.
+        let Some(cell) = self.cells.get(slot.0 as usize) else { return };
         let guard = &epoch::pin();
-        if cell.load(Ordering::Relaxed, guard).is_null() {
-            return;
-        }
         step();
         // [O2] `Acquire`: see `put`.
         let seen = cell.load(Ordering::Acquire, guard);

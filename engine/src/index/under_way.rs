@@ -25,10 +25,6 @@ impl UnderWay {
         Self { stripes: (0..stripes).map(|_| CachePadded::new(AtomicU32::new(0))).collect() }
     }
 
-    pub(super) const fn stripes(&self) -> usize {
-        self.stripes.len()
-    }
-
     /// Says that a call begins, before its first step.
     pub(super) fn begin(&self, stripe: usize) -> Step<'_> {
         let stripe = &self.stripes[stripe & (self.stripes.len() - 1)];
@@ -46,7 +42,7 @@ impl UnderWay {
 
     /// Whether any call is under way.
     pub(super) fn any(&self) -> bool {
-        (0..self.stripes()).any(|stripe| self.any_in(stripe))
+        (0..self.stripes.len()).any(|stripe| self.any_in(stripe))
     }
 }
 

@@ -100,6 +100,9 @@ impl MemoryStore {
     /// free to take.
     fn answer_live(&self, found: Found, fingerprint: Option<u64>) -> Option<Look> {
         let Found { slot, word } = found;
+        if word.phase() == Phase::Dead {
+            return None;
+        }
         let now = self.clock.coarse();
         let remaining = word.deadline().remaining(now);
         let counters = &self.entries.counters;
