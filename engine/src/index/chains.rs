@@ -38,7 +38,7 @@ pub(crate) struct ChainIndex {
 }
 
 /// Where a walk ended: the first slot whose identity is not below the one sought.
-struct Spot<'a> {
+struct Landing<'a> {
     /// The link to it, where a new slot would be linked in.
     way: &'a AtomicLink,
     seen: Link,
@@ -62,20 +62,20 @@ impl ChainIndex {
 
     /// Walks the identity's chain. Ends: a new start means that another thread linked, marked or
     /// unlinked a slot, or that this one did one of its steps.
-    fn walk(&self, identity: Identity) -> Spot<'_> {
+    fn walk(&self, identity: Identity) -> Landing<'_> {
         loop {
-            if let Some(spot) = self.walk_once(identity) {
-                return spot;
+            if let Some(landing) = self.walk_once(identity) {
+                return landing;
             }
         }
     }
 
-    fn walk_once(&self, identity: Identity) -> Option<Spot<'_>> {
+    fn walk_once(&self, identity: Identity) -> Option<Landing<'_>> {
         let mut way = self.head(identity);
         let mut seen = way.read();
         loop {
             let Some(slot) = seen.next() else {
-                return Some(Spot { way, seen, found: None });
+                return Some(Landing { way, seen, found: None });
             };
             let cell = self.cells.get(slot.0 as usize)?;
             let onward = cell.link.read();
@@ -94,7 +94,7 @@ impl ChainIndex {
             }
             if holds.to_bits() >= identity.to_bits() {
                 let found = (holds == identity).then_some(Found { slot, word });
-                return Some(Spot { way, seen, found });
+                return Some(Landing { way, seen, found });
             }
             (way, seen) = (&cell.link, onward);
         }
@@ -135,14 +135,14 @@ impl ChainIndex {
     fn enter(&self, identity: Identity, slot: Slot, cell: &Cell) -> bool {
         // Ends: a failed link means that another thread changed this place.
         loop {
-            let spot = self.walk(identity);
-            if spot.found.is_some() {
+            let landing = self.walk(identity);
+            if landing.found.is_some() {
                 cell.link.stay_outside();
                 return false;
             }
-            cell.link.prepare(spot.seen);
+            cell.link.prepare(landing.seen);
             // The linearization point of a grant of a key without a slot.
-            if spot.way.lead_to(spot.seen, slot) {
+            if landing.way.lead_to(landing.seen, slot) {
                 return true;
             }
         }
