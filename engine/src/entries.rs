@@ -5,11 +5,12 @@
 
 use std::time::Duration;
 
+use crate::accounts::Accounts;
 use crate::clock::{Deadline, Tick};
 use crate::config::MemoryConfig;
 use crate::expiry::Expiry;
 use crate::index::{ChainIndex, Fingerprints, Found, Index, Outcomes, Slot};
-use crate::stats::{Counters, Event};
+use crate::stats::{Event, Stats};
 use crate::word::{LeaseWord, Phase, Word};
 
 /// Everything that is kept per entry.
@@ -18,7 +19,7 @@ pub(crate) struct Entries {
     pub(crate) expiry: Expiry,
     pub(crate) fingerprints: Fingerprints,
     pub(crate) outcomes: Outcomes,
-    pub(crate) counters: Counters,
+    accounts: Accounts,
     max_entries: usize,
     late_grace: Duration,
 }
@@ -31,7 +32,7 @@ impl Entries {
             expiry: Expiry::new(count),
             fingerprints: Fingerprints::new(count),
             outcomes: Outcomes::new(count, config.max_outcome_bytes),
-            counters: Counters::new(),
+            accounts: Accounts::new(count),
             max_entries: count,
             late_grace: config.late_grace,
         }
@@ -44,7 +45,17 @@ impl Entries {
 
     /// How many entries there are; may lag while calls run, and never exceeds the bound.
     pub(crate) fn entries(&self) -> usize {
-        usize::try_from(self.counters.entries()).unwrap_or(usize::MAX).min(self.max_entries)
+        self.accounts.entries().min(self.max_entries)
+    }
+
+    /// Counts one event.
+    pub(crate) fn count(&self, event: Event) {
+        self.accounts.mine().count(event);
+    }
+
+    /// What was counted.
+    pub(crate) fn stats(&self) -> Stats {
+        self.accounts.snapshot()
     }
 
     /// From when the entry's place may go to another key: a lease has its late grace.
@@ -75,7 +86,7 @@ impl Entries {
             return false;
         }
         self.index.free(found.slot);
-        self.counters.count(Event::Ended);
+        self.count(Event::Ended);
         self.outcomes.clear(found.slot, found.word.generation());
         true
     }

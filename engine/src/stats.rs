@@ -1,19 +1,16 @@
 //! Counters of what a store has done.
 //!
-//! They are striped by thread, since one shared counter stops scaling at two. Nothing may depend on
-//! them: they are figures for people, exact once nothing runs.
-
-use crossbeam_utils::CachePadded;
+//! Each thread counts in a tally of its own, in its account. Nothing may depend on them: they are
+//! figures for people, exact once nothing runs.
 
 use crate::sync::plain::{AtomicU64, Ordering};
 
-/// Power of two. Arbitrary: more than the threads that usually write at once on small machines.
-const STRIPES: usize = 8;
-
-/// What is counted, in the order of [`Stats`].
+/// What is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    Granted,
+    /// A lease was granted and its entry made in a dead slot.
+    Made,
+    /// A lease was granted by taking over an expired one.
     TakenOver,
     InFlight,
     Completed,
@@ -27,8 +24,6 @@ pub(crate) enum Event {
     Superseded,
     Forgotten,
     Reclaimed,
-    /// An entry was made in a dead slot.
-    Made,
     /// An entry ended, in whatever way.
     Ended,
 }
@@ -69,46 +64,13 @@ pub struct Stats {
     pub reclaimed: u64,
 }
 
-/// The counters.
-pub(crate) struct Counters {
-    /// Padded: two threads write neighbouring stripes.
-    stripes: [CachePadded<[AtomicU64; EVENTS]>; STRIPES],
-}
-
-impl Counters {
-    pub(crate) fn new() -> Self {
+impl Stats {
+    /// The figures, from the sums over all tallies.
+    pub(crate) fn from_sums(sum: impl Fn(Event) -> u64) -> Self {
+        let taken_over = sum(Event::TakenOver);
         Self {
-            stripes: std::array::from_fn(|_| {
-                CachePadded::new(std::array::from_fn(|_| AtomicU64::new(0)))
-            }),
-        }
-    }
-
-    /// Counts one event.
-    pub(crate) fn count(&self, event: Event) {
-        // `Relaxed`: a figure for people.
-        self.stripes[stripe()][event as usize].fetch_add(1, Ordering::Relaxed);
-    }
-
-    /// How many entries there are: exact once nothing runs.
-    pub(crate) fn entries(&self) -> u64 {
-        // In this order, or a thread that makes and ends entries meanwhile counts its ends alone.
-        let ended = self.sum(Event::Ended);
-        self.sum(Event::Made).saturating_sub(ended)
-    }
-
-    fn sum(&self, event: Event) -> u64 {
-        self.stripes.iter().map(|stripe| stripe[event as usize].load(Ordering::Relaxed)).sum()
-    }
-
-    /// Sums the stripes: each figure is one that held at some moment during the call.
-    pub(crate) fn snapshot(&self) -> Stats {
-        let sum = |event: Event| {
-            self.stripes.iter().map(|stripe| stripe[event as usize].load(Ordering::Relaxed)).sum()
-        };
-        Stats {
-            granted: sum(Event::Granted),
-            taken_over: sum(Event::TakenOver),
+            granted: sum(Event::Made) + taken_over,
+            taken_over,
             in_flight: sum(Event::InFlight),
             completed: sum(Event::Completed),
             mismatch: sum(Event::Mismatch),
@@ -125,28 +87,29 @@ impl Counters {
     }
 }
 
-/// The calling thread's stripe: threads take them in turn.
-fn stripe() -> usize {
-    static THREADS: AtomicU64 = AtomicU64::new(0);
-    thread_local!(static STRIPE: usize =
-        THREADS.fetch_add(1, Ordering::Relaxed) as usize % STRIPES);
-    STRIPE.with(|stripe| *stripe)
-}
+/// What one thread has counted, or some threads together.
+pub(crate) struct Tally([AtomicU64; EVENTS]);
 
-#[cfg(test)]
-mod tests {
-    use super::*;
+impl Tally {
+    pub(crate) const fn new() -> Self {
+        Self([const { AtomicU64::new(0) }; EVENTS])
+    }
 
-    #[test]
-    fn every_thread_counts_and_the_snapshot_adds_up() {
-        let counters = Counters::new();
-        std::thread::scope(|scope| {
-            for _ in 0..STRIPES + 1 {
-                scope.spawn(|| (0..100).for_each(|_| counters.count(Event::Reclaimed)));
-            }
-        });
-        counters.count(Event::Granted);
-        let expected = Stats { granted: 1, reclaimed: 900, ..Stats::default() };
-        assert_eq!(counters.snapshot(), expected);
+    /// Counts one event where no other thread counts.
+    #[inline]
+    pub(crate) fn count_alone(&self, event: Event) {
+        // `Relaxed`: a figure for people. Two accesses, since nobody can come in between.
+        let counter = &self.0[event as usize];
+        counter.store(counter.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+    }
+
+    /// Counts one event where others may count too.
+    pub(crate) fn count_among_others(&self, event: Event) {
+        // `Relaxed`: a figure for people.
+        self.0[event as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn get(&self, event: Event) -> u64 {
+        self.0[event as usize].load(Ordering::Relaxed)
     }
 }

@@ -75,7 +75,7 @@ fn reclaim_or_list(entries: &Entries, slot: Slot, now: Tick) -> bool {
     // Ends: each turn means that another thread moved the word.
     while entries.is_due(word, now) {
         if entries.end(Found { slot, word }) {
-            entries.counters.count(Event::Reclaimed);
+            entries.count(Event::Reclaimed);
             return true;
         }
         word = cell.read();

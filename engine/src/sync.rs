@@ -9,7 +9,7 @@ pub(crate) mod plain {
 }
 
 #[cfg(lease_loom)]
-pub(crate) use modelled::{AtomicU32, AtomicU64, Ordering, step, yield_now};
+pub(crate) use modelled::{AtomicU32, AtomicU64, Ordering, step, thread_number, yield_now};
 #[cfg(not(lease_loom))]
 pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
@@ -27,3 +27,5 @@ pub(crate) const fn step() {}
 
 #[cfg(lease_loom)]
 mod modelled;
+#[cfg(all(test, lease_loom))]
+pub(crate) mod scenario;

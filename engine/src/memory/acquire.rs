@@ -89,7 +89,7 @@ impl MemoryStore {
                 }
                 Claim::NoSlot if self.is_present(identity) => {}
                 Claim::NoSlot => {
-                    self.entries.counters.count(Event::Full);
+                    self.entries.count(Event::Full);
                     return Err(AcquireError::Full);
                 }
             }
@@ -105,10 +105,9 @@ impl MemoryStore {
         }
         let now = self.clock.coarse();
         let remaining = word.deadline().remaining(now);
-        let counters = &self.entries.counters;
         if word.phase() == Phase::Pending {
             // Its fingerprint is being written; a mismatch is told once it is there.
-            counters.count(Event::InFlight);
+            self.entries.count(Event::InFlight);
             return Some(Look::Answer(Admission::InFlight { remaining }));
         }
         if !word.is_live(now.tick()) {
@@ -131,7 +130,7 @@ impl MemoryStore {
         } else {
             (Event::InFlight, Admission::InFlight { remaining })
         };
-        counters.count(event);
+        self.entries.count(event);
         Some(Look::Answer(admission))
     }
 
@@ -163,13 +162,12 @@ impl MemoryStore {
             None => word,
         };
         entries.arm(slot, lease, now.tick());
-        entries.counters.count(Event::Granted);
         match before.filter(|before| before.is_kept()) {
             Some(before) => {
-                entries.counters.count(Event::TakenOver);
+                entries.count(Event::TakenOver);
                 entries.outcomes.clear(slot, before.generation());
             }
-            None => entries.counters.count(Event::Made),
+            None => entries.count(Event::Made),
         }
         let spot = Spot {
             store_id: self.identities.store_id(),

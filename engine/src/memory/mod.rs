@@ -153,7 +153,7 @@ impl MemoryStore {
             let live = found.word.is_live(self.clock.precise().tick());
             if self.entries.end(found) {
                 if live {
-                    self.entries.counters.count(Event::Forgotten);
+                    self.entries.count(Event::Forgotten);
                 }
                 return live;
             }
@@ -219,7 +219,7 @@ impl MemoryStore {
     /// What the store has done since it was made.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.entries.counters.snapshot()
+        self.entries.stats()
     }
 
     pub(crate) const fn clock(&self) -> &Clock {

@@ -53,9 +53,9 @@ impl MemoryStore {
                 continue;
             };
             self.entries.arm(spot.slot, kept, now.tick());
-            self.entries.counters.count(Event::Committed);
+            self.entries.count(Event::Committed);
             if late {
-                self.entries.counters.count(Event::LateCommitted);
+                self.entries.count(Event::LateCommitted);
             }
             return Ok(());
         }
@@ -106,7 +106,7 @@ impl MemoryStore {
                 break;
             }
             if self.entries.end(Found { slot: spot.slot, word }) {
-                self.entries.counters.count(Event::Released);
+                self.entries.count(Event::Released);
                 return Ok(());
             }
         }
@@ -140,7 +140,7 @@ impl MemoryStore {
                 continue;
             };
             self.entries.arm(spot.slot, renewed, now.tick());
-            self.entries.counters.count(Event::Renewed);
+            self.entries.count(Event::Renewed);
             let deadline = self.clock.instant(deadline);
             lease.moved(deadline, spot.encode());
             return Ok(deadline);
@@ -151,7 +151,7 @@ impl MemoryStore {
     fn charge(&self, outcome: Outcome) -> Option<Outcome> {
         let charged = self.entries.outcomes.charge(outcome);
         if charged.is_none() {
-            self.entries.counters.count(Event::OutcomeDropped);
+            self.entries.count(Event::OutcomeDropped);
         }
         charged
     }
@@ -172,7 +172,7 @@ impl MemoryStore {
     }
 
     fn superseded<E>(&self, error: E) -> E {
-        self.entries.counters.count(Event::Superseded);
+        self.entries.count(Event::Superseded);
         error
     }
 }

@@ -12,6 +12,19 @@ loom::lazy_static! {
     static ref STEPS: LoomUsize = LoomUsize::new(0);
 }
 
+loom::thread_local! {
+    static NUMBER: usize = NUMBERS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+}
+
+loom::lazy_static! {
+    static ref NUMBERS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+}
+
+/// The calling thread's number in this run of the model. Threads are numbered as they ask.
+pub(crate) fn thread_number() -> usize {
+    NUMBER.with(|number| *number)
+}
+
 /// See the version without loom.
 pub(crate) fn step() {
     STEPS.fetch_add(1, Ordering::AcqRel);
@@ -47,6 +60,10 @@ impl AtomicU64 {
 
     pub(crate) fn fetch_add(&self, value: u64, ordering: Ordering) -> u64 {
         self.touched().fetch_add(value, ordering)
+    }
+
+    pub(crate) fn fetch_sub(&self, value: u64, ordering: Ordering) -> u64 {
+        self.touched().fetch_sub(value, ordering)
     }
 
     pub(crate) fn fetch_or(&self, value: u64, ordering: Ordering) -> u64 {

@@ -19,6 +19,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("word", 1),
     ("token", 1),
     ("stats", 1),
+    ("accounts", 2),
     ("index", 2),
     ("expiry", 2),
     ("place", 3),
