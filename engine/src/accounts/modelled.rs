@@ -88,6 +88,71 @@ fn a_given_place_is_taken_or_not_there_yet() {
     });
 }
 
+/// The looks at the slot order nothing by themselves.
+#[test]
+fn who_takes_a_place_sees_the_slot_that_was_killed() {
+    explore(3, &["none", "taken"], || {
+        let store = store(1, 1);
+        let is_live = Arc::new(AtomicU64::new(1));
+        let slot = Arc::clone(&is_live);
+        let giver = beside(&store, move |store| {
+            let ending = store.accounts.mine().begin_end();
+            // [N4] `Relaxed`: the give publishes it.
+            slot.store(0, Ordering::Relaxed);
+            ending.ended();
+        });
+        let place = store.accounts.take(store.accounts.mine());
+        if place.is_some() {
+            // [N4] `Relaxed`: the take has acquired it.
+            assert_eq!(is_live.load(Ordering::Relaxed), 0);
+        }
+        let outcome = if place.is_some() { "taken" } else { "none" };
+        drop(place);
+        giver.join().expect("no panic");
+        outcome.to_owned()
+    });
+}
+
+/// The same where the count is what it was: 1. A thread peeks; another takes that place with its
+/// dead slot, kills another slot and gives; and the first takes the new place by the old count.
+#[test]
+fn who_takes_a_place_that_was_changed_sees_its_slot() {
+    explore(3, &["none", "taken"], || {
+        let store = store(2, 1);
+        let slots = Arc::new([0, 1].map(AtomicU64::new));
+        let theirs = Arc::clone(&slots);
+        let other = beside(&store, move |store| {
+            // So that the place is in this thread's account.
+            store.move_a_place();
+            let Some(place) = store.accounts.take(store.accounts.mine()) else { return };
+            let is_claimed = claim_slot(&theirs);
+            place.spend();
+            assert!(is_claimed, "there is a dead slot");
+            let ending = store.accounts.mine().begin_end();
+            // [N4] `Relaxed`: the give publishes it.
+            theirs[1].store(0, Ordering::Relaxed);
+            ending.ended();
+        });
+        let place = store.accounts.take(store.accounts.mine());
+        let taken = place.is_some();
+        if let Some(place) = place {
+            assert!(claim_slot(&slots), "there is a dead slot, and it is seen");
+            place.spend();
+        }
+        other.join().expect("no panic");
+        if taken { "taken" } else { "none" }.to_owned()
+    });
+}
+
+/// Claims a slot that is seen dead.
+fn claim_slot(slots: &[AtomicU64; 2]) -> bool {
+    slots.iter().any(|slot| {
+        // [N4] `Relaxed`, both: the take has acquired what the slot's killer wrote.
+        slot.load(Ordering::Relaxed) == 0
+            && slot.compare_exchange(0, 1, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    })
+}
+
 #[test]
 fn the_last_place_is_taken_once() {
     explore(2, &["none, taken", "taken, none"], || {

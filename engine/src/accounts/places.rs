@@ -37,8 +37,8 @@ impl Places {
 
     /// Puts places in, and says how many there are then.
     pub(super) fn give(&self, places: u64) -> u64 {
-        // [N4] `AcqRel`: publishes that the thread is busy, to [N3], and what it has killed, to
+        // [N4] `Release`: publishes that the thread is busy, to [N3], and what it has killed, to
         // who takes the place.
-        self.0.fetch_add(places, Ordering::AcqRel) + places
+        self.0.fetch_add(places, Ordering::Release) + places
     }
 }
