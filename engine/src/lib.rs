@@ -26,6 +26,14 @@ mod accounts;
 mod clock;
 mod config;
 pub mod contract;
+#[cfg_attr(
+    any(not(test), lease_loom),
+    expect(
+        dead_code,
+        reason = "the index files its deadlines in `expiry` until it takes this one"
+    )
+)]
+mod deadlines;
 mod entries;
 mod expiry;
 mod holder;

@@ -9,9 +9,9 @@ pub(crate) mod plain {
 }
 
 #[cfg(lease_loom)]
-pub(crate) use modelled::{AtomicU32, AtomicU64, Ordering, step, thread_number, yield_now};
+pub(crate) use modelled::{AtomicU32, AtomicU64, Ordering, fence, step, thread_number, yield_now};
 #[cfg(not(lease_loom))]
-pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+pub(crate) use std::sync::atomic::{AtomicU32, AtomicU64, Ordering, fence};
 
 /// Lets the thread go on that this one waits for.
 #[cfg(not(lease_loom))]
@@ -25,6 +25,8 @@ pub(crate) fn yield_now() {
 #[inline(always)]
 pub(crate) const fn step() {}
 
+#[cfg(all(test, lease_loom))]
+pub(crate) mod explore;
 #[cfg(lease_loom)]
 mod modelled;
 #[cfg(all(test, lease_loom))]

@@ -4,8 +4,8 @@
 //! and swap" (tokio-rs/loom issues 166 and 392). A `Relaxed` read-modify-write on the companion
 //! before every operation makes each of them count. Nothing here is compiled into what ships.
 
-pub(crate) use loom::sync::atomic::Ordering;
 use loom::sync::atomic::{AtomicU32 as LoomU32, AtomicU64 as LoomU64, AtomicUsize as LoomUsize};
+pub(crate) use loom::sync::atomic::{Ordering, fence};
 pub(crate) use loom::thread::yield_now;
 
 loom::lazy_static! {

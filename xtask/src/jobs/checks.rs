@@ -39,17 +39,22 @@ pub(super) fn test(root: &Path) -> Result<Done, Failure> {
     Ok(Done::Passed)
 }
 
-/// In its own target folder, since its flags differ. Link-time optimization is left out: it takes
-/// longer than it saves. What only loom compiles is linted here.
+/// The scenarios of the whole store, then those of its parts, which stand beside them. In its own
+/// target folder, since its flags differ. Link-time optimization is left out: it takes longer than
+/// it saves. What only loom compiles is linted here.
 pub(super) fn loom(root: &Path) -> Result<Done, Failure> {
-    let package = ["-p", "loom-tests", "--target-dir", "target/loom"];
+    let folder = ["--target-dir", "target/loom"];
+    let package = [&["-p", "loom-tests"][..], &folder].concat();
+    let parts = [&["-p", "leasehold", "--lib"][..], &folder, &["loom_tests"]].concat();
     let lint = ["clippy", "-p", "leasehold", "--lib", "--tests"];
     run(loom_flags(&mut cargo(root, [&lint[..], &package, &["--", "-D", "warnings"]].concat())))?;
-    let mut explore = cargo(root, [&["test", "--release"][..], &package].concat());
-    if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
-        explore.env("LOOM_MAX_PREEMPTIONS", LOOM_PREEMPTIONS);
+    for scenarios in [package, parts] {
+        let mut explore = cargo(root, [&["test", "--release"][..], &scenarios].concat());
+        if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
+            explore.env("LOOM_MAX_PREEMPTIONS", LOOM_PREEMPTIONS);
+        }
+        run(loom_flags(&mut explore))?;
     }
-    run(loom_flags(&mut explore))?;
     Ok(Done::Passed)
 }
 

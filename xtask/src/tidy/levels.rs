@@ -22,6 +22,7 @@ const LEVELS: &[(&str, u8)] = &[
     ("accounts", 2),
     ("index", 2),
     ("expiry", 2),
+    ("deadlines", 2),
     ("place", 3),
     ("entries", 3),
     ("sweep", 4),
