@@ -14,6 +14,7 @@
 //! whether it is *full* or *in flight*.
 
 mod acquire;
+mod many;
 mod settle;
 mod store;
 
