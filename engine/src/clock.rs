@@ -100,6 +100,14 @@ impl Moment {
     }
 }
 
+/// A coarse reading.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Glimpse {
+    pub(crate) moment: Moment,
+    /// Whether it is as good as a precise one.
+    is_precise: bool,
+}
+
 fn nanos(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
@@ -178,17 +186,27 @@ impl Clock {
 
     /// Reads cheaply: a moment that has passed, and that lags by less than a tick while an upkeep
     /// runs. Without one, or once in [`COARSE_READINGS_MAX`] readings of a thread, it is precise.
-    pub(crate) fn coarse(&self) -> Moment {
+    #[inline]
+    pub(crate) fn coarse(&self) -> Glimpse {
         thread_local!(static READINGS: std::cell::Cell<u32> = const { std::cell::Cell::new(0) });
+        let precise = || Glimpse { moment: self.precise(), is_precise: true };
         if self.coarse.upkeeps.load(Ordering::Relaxed) == 0 {
-            return self.precise();
+            return precise();
         }
         let readings = READINGS.get().wrapping_add(1);
         READINGS.set(readings);
         if readings.is_multiple_of(COARSE_READINGS_MAX) {
-            return self.precise();
+            return precise();
         }
-        Moment::exactly(self.coarse.tick.load(Ordering::Relaxed).saturating_mul(TICK_NANOS))
+        let ticks = self.coarse.tick.load(Ordering::Relaxed);
+        let moment = Moment::exactly(ticks.saturating_mul(TICK_NANOS));
+        Glimpse { moment, is_precise: false }
+    }
+
+    /// A precise reading for who has just had a coarse one: the same, if it was precise.
+    #[inline]
+    pub(crate) fn precise_after(&self, glimpse: Glimpse) -> Moment {
+        if glimpse.is_precise { glimpse.moment } else { self.precise() }
     }
 
     /// Says that somebody reads precisely at least once in half a tick, until [`Self::end_upkeep`].
@@ -303,12 +321,21 @@ mod tests {
         let (clock, hand) = Clock::manual();
         clock.begin_upkeep();
         hand.advance(Duration::from_secs(1));
-        let lagging = (0..COARSE_READINGS_MAX).filter(|_| clock.coarse().tick() < Tick(31)).count();
+        let lagging =
+            (0..COARSE_READINGS_MAX).filter(|_| clock.coarse().moment.tick() < Tick(31)).count();
         assert!(lagging >= 1, "an upkeep that never reads leaves the coarse clock behind");
-        assert_eq!(clock.coarse().tick(), Tick(31), "one reading in 61 is precise, and raises it");
+        assert_eq!(
+            clock.coarse().moment.tick(),
+            Tick(31),
+            "one reading in 61 is precise, and raises it"
+        );
         clock.end_upkeep();
         hand.advance(Duration::from_secs(1));
-        assert_eq!(clock.coarse().tick(), Tick(62), "without an upkeep every reading is precise");
+        assert_eq!(
+            clock.coarse().moment.tick(),
+            Tick(62),
+            "without an upkeep every reading is precise"
+        );
     }
 
     #[test]
@@ -317,6 +344,6 @@ mod tests {
         clock.begin_upkeep();
         hand.advance(Duration::from_secs(2));
         clock.precise();
-        assert_eq!(clock.coarse().tick(), Tick(62));
+        assert_eq!(clock.coarse().moment.tick(), Tick(62));
     }
 }

@@ -1,41 +1,56 @@
 //! The parts of a memory store that an entry touches, and what ending an entry means for each.
 //!
-//! Shared by the verbs and the sweep, so that an entry ends in one way only. The bound is the
-//! number of slots: a key that is granted has one, and what ends gives it back.
+//! Shared by the verbs and the sweep, so that an entry ends in one way only: its word is killed,
+//! its place is given back, its outcome goes.
 
+use std::io;
 use std::time::Duration;
 
-use crate::accounts::Accounts;
+use crate::accounts::{Accounts, Mine};
 use crate::clock::{Deadline, Tick};
 use crate::config::MemoryConfig;
-use crate::expiry::Expiry;
-use crate::index::{ChainIndex, Fingerprints, Found, Index, Outcomes, Slot};
-use crate::stats::{Event, Stats};
+use crate::expiry::{Deadlines, Leaf};
+use crate::index::{Fingerprints, Found, Outcomes, SLOTS, Slot, Table};
+use crate::stats::Event;
 use crate::word::{LeaseWord, Phase, Word};
 
-/// Everything that is kept per entry.
+/// Neighbouring buckets of one leaf of the expiry index: a look at a leaf reads as many lines.
+pub(crate) const BUCKETS_PER_LEAF: usize = if cfg!(lease_loom) { 2 } else { 8 };
+
+/// Leaves of a store for so many entries.
+pub(crate) const fn leaves(max_entries: usize) -> usize {
+    Table::buckets_for(max_entries).div_ceil(BUCKETS_PER_LEAF)
+}
+
+/// Everything that is kept per entry, and who counts it.
 pub(crate) struct Entries {
-    pub(crate) index: ChainIndex,
-    pub(crate) expiry: Expiry,
+    pub(crate) index: Table,
+    pub(crate) expiry: Deadlines,
     pub(crate) fingerprints: Fingerprints,
     pub(crate) outcomes: Outcomes,
-    accounts: Accounts,
+    pub(crate) accounts: Accounts,
     max_entries: usize,
     late_grace: Duration,
 }
 
 impl Entries {
-    pub(crate) fn new(config: &MemoryConfig) -> Self {
-        let count = config.max_entries;
-        Self {
-            index: ChainIndex::new(count),
-            expiry: Expiry::new(count),
-            fingerprints: Fingerprints::new(count),
-            outcomes: Outcomes::new(count, config.max_outcome_bytes),
-            accounts: Accounts::new(count),
-            max_entries: count,
+    /// No entries.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it does not give the memory.
+    pub(crate) fn new(config: &MemoryConfig) -> io::Result<Self> {
+        let max_entries = config.max_entries;
+        let slots = Table::slots_for(max_entries);
+        Ok(Self {
+            index: Table::new(max_entries, config.pages)?,
+            expiry: Deadlines::new(leaves(max_entries)),
+            fingerprints: Fingerprints::new(slots),
+            outcomes: Outcomes::new(slots, config.max_outcome_bytes),
+            accounts: Accounts::new(max_entries),
+            max_entries,
             late_grace: config.late_grace,
-        }
+        })
     }
 
     /// The bound.
@@ -48,21 +63,12 @@ impl Entries {
         self.accounts.entries().min(self.max_entries)
     }
 
-    /// Counts one event.
-    pub(crate) fn count(&self, event: Event) {
-        self.accounts.mine().count(event);
-    }
-
-    /// What was counted.
-    pub(crate) fn stats(&self) -> Stats {
-        self.accounts.snapshot()
-    }
-
-    /// From when the entry's place may go to another key: a lease has its late grace.
+    /// From when the entry's place may go to another key: a lease has its late grace. Of a dead
+    /// word, until when what was filed for it stands: whatever it was, no later than that.
     pub(crate) fn due(&self, word: Word) -> Deadline {
         match word.phase() {
-            Phase::InFlight => word.deadline().plus(self.late_grace),
-            _ => word.deadline(),
+            Phase::InFlight | Phase::Dead => word.deadline().plus(self.late_grace),
+            Phase::Pending | Phase::Committed => word.deadline(),
         }
     }
 
@@ -71,22 +77,30 @@ impl Entries {
         word.is_kept() && self.due(word).is_past(now)
     }
 
-    /// Makes sure that a kept entry is found when it falls due.
-    pub(crate) fn arm(&self, slot: Slot, word: Word, now: Tick) {
-        self.expiry.arm(slot.0, self.due(word), now);
+    /// Makes sure that a kept entry is found when it falls due. Call it after the move that set the
+    /// deadline, with the word from before: if what was filed for that fires no later, nothing
+    /// needs to be done. A sweep sees either word, and neither is earlier than what it goes on to
+    /// expect; or it sees the slot pending, and comes back.
+    #[inline]
+    pub(crate) fn arm(&self, slot: Slot, before: Word, word: Word) {
+        let due = self.due(word);
+        if before.is_retired() || due < self.due(before) {
+            self.expiry.file(leaf(slot), due);
+        }
     }
 
-    /// Ends an entry if its word is still the one that was seen: then its slot is free for any key.
-    /// The outcome may go last, since it counts for its own generation alone.
-    pub(crate) fn end(&self, found: Found) -> bool {
+    /// Ends an entry if its word is still the one that was seen: then its place is free for any
+    /// key. The outcome may go last, since it counts for its own generation alone.
+    pub(crate) fn end(&self, mine: Mine<'_>, found: Found) -> bool {
         let Some(cell) = self.index.word(found.slot) else {
             return false;
         };
+        let ending = mine.begin_end();
         if cell.kill(found.word).is_none() {
             return false;
         }
-        self.index.free(found.slot);
-        self.count(Event::Ended);
+        ending.ended();
+        mine.count(Event::Ended);
         self.outcomes.clear(found.slot, found.word.generation());
         true
     }
@@ -95,4 +109,9 @@ impl Entries {
     pub(crate) fn word(&self, slot: Slot) -> Option<&LeaseWord> {
         self.index.word(slot)
     }
+}
+
+/// The leaf that stands for a slot.
+fn leaf(slot: Slot) -> Leaf {
+    Leaf((slot.0 as usize / (SLOTS * BUCKETS_PER_LEAF)) as u32)
 }

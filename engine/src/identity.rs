@@ -23,19 +23,13 @@ impl Identity {
     pub(crate) const fn to_bits(self) -> u128 {
         self.0
     }
-
-    /// Which of `count` stripes (a power of two) this identity belongs to.
-    pub(crate) const fn stripe(self, count: usize) -> usize {
-        debug_assert!(count.is_power_of_two(), "stripes are masked");
-        (self.0 >> 64) as usize & (count - 1)
-    }
 }
 
 /// The store's keyed hash.
 pub(crate) struct Identities {
     hasher: SipHasher13,
     /// Tells this store's leases from others'.
-    store_id: u64,
+    store_id: u32,
 }
 
 impl Identities {
@@ -43,10 +37,10 @@ impl Identities {
         let hasher = SipHasher13::new_with_key(&random_bytes());
         let mut id = hasher;
         id.write_u8(b's');
-        Self { hasher, store_id: id.finish128().h1 }
+        Self { hasher, store_id: id.finish128().h1 as u32 }
     }
 
-    pub(crate) const fn store_id(&self) -> u64 {
+    pub(crate) const fn store_id(&self) -> u32 {
         self.store_id
     }
 

@@ -21,21 +21,13 @@
 //!
 //! Start at [`MemoryStore`]; the laws stand on [`LeaseStore`].
 
-#[cfg_attr(not(test), expect(dead_code, reason = "places are for the index to come"))]
 mod accounts;
 mod clock;
 mod config;
 pub mod contract;
-#[cfg_attr(
-    any(not(test), lease_loom),
-    expect(
-        dead_code,
-        reason = "the index files its deadlines in `expiry` until it takes this one"
-    )
-)]
-mod deadlines;
 mod entries;
 mod expiry;
+mod footprint;
 mod holder;
 mod identity;
 mod index;
@@ -50,8 +42,9 @@ mod token;
 mod word;
 
 pub use clock::{Clock, ManualClock};
-pub use config::{ConfigError, MAX_ENTRIES, MemoryConfig};
+pub use config::{ConfigError, MAX_ENTRIES, MemoryConfig, Pages};
 pub use contract::*;
+pub use footprint::Footprint;
 pub use holder::Holder;
 pub use identity::Identity;
 pub use memory::MemoryStore;

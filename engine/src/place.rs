@@ -1,36 +1,37 @@
-//! What a memory store writes into a lease's 32 bytes: which store, which key, which slot, which
-//! grant.
+//! What a memory store writes into a lease's 32 bytes: which store, which key, which slot, and the
+//! exact word of the grant.
 
 use crate::contract::Place;
 use crate::identity::Identity;
 use crate::index::Slot;
-use crate::word::Generation;
+use crate::word::Word;
 
 /// Where a lease's entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spot {
-    pub(crate) store_id: u64,
+    pub(crate) store_id: u32,
     pub(crate) identity: Identity,
     pub(crate) slot: Slot,
-    pub(crate) generation: Generation,
+    /// As the lease's holder left it: only the holder moves it while the lease is current.
+    pub(crate) word: Word,
 }
 
 impl Spot {
     pub(crate) fn encode(self) -> Place {
         let mut bytes = [0; 32];
-        bytes[..8].copy_from_slice(&self.store_id.to_le_bytes());
-        bytes[8..24].copy_from_slice(&self.identity.to_bits().to_le_bytes());
-        bytes[24..28].copy_from_slice(&self.slot.0.to_le_bytes());
-        bytes[28..].copy_from_slice(&self.generation.to_bits().to_le_bytes());
+        bytes[..4].copy_from_slice(&self.store_id.to_le_bytes());
+        bytes[4..8].copy_from_slice(&self.slot.0.to_le_bytes());
+        bytes[8..16].copy_from_slice(&self.word.to_bits().to_le_bytes());
+        bytes[16..].copy_from_slice(&self.identity.to_bits().to_le_bytes());
         Place(bytes)
     }
 
     pub(crate) fn decode(place: &Place) -> Self {
         Self {
-            store_id: u64::from_le_bytes(field(place, 0)),
-            identity: Identity::from_bits(u128::from_le_bytes(field(place, 8))),
-            slot: Slot(u32::from_le_bytes(field(place, 24))),
-            generation: Generation::from_bits(u32::from_le_bytes(field(place, 28))),
+            store_id: u32::from_le_bytes(field(place, 0)),
+            slot: Slot(u32::from_le_bytes(field(place, 4))),
+            word: Word::from_bits(u64::from_le_bytes(field(place, 8))),
+            identity: Identity::from_bits(u128::from_le_bytes(field(place, 16))),
         }
     }
 }
@@ -47,10 +48,10 @@ mod tests {
     #[test]
     fn a_place_is_read_as_it_was_written() {
         let spot = Spot {
-            store_id: u64::MAX - 1,
+            store_id: u32::MAX - 1,
             identity: Identity::from_bits(u128::MAX - 2),
             slot: Slot(u32::MAX - 3),
-            generation: Generation::from_bits((1 << 28) - 4),
+            word: Word::from_bits(u64::MAX - 4),
         };
         assert_eq!(Spot::decode(&spot.encode()), spot);
     }

@@ -1,87 +1,78 @@
-//! One budgeted pass over what has fallen due: end the entry, then take its record out.
+//! One budgeted pass over what has fallen due: leaf by leaf, end what is due, raise the leaf.
 //!
 //! Only frees memory: no verb's answer depends on whether a sweep has run. Any number may run at
 //! once, beside every verb.
 
-use crate::clock::Tick;
-use crate::entries::Entries;
-use crate::index::{Found, Index, Slot};
+use crate::accounts::Mine;
+use crate::clock::{Deadline, LAST_TICK, Tick};
+use crate::entries::{BUCKETS_PER_LEAF, Entries};
+use crate::index::{Found, Slot};
 use crate::stats::Event;
-use crate::word::Phase;
+use crate::word::{LeaseWord, Phase};
 
-/// What a pass did.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Swept {
-    /// Records looked at, or slots in a look-through. Zero means that nothing was due.
-    pub(crate) looked_at: usize,
-    /// Entries that were ended.
-    pub(crate) reclaimed: usize,
+/// Spreads the threads' numbers over the leaves: odd, large against a node's children.
+const HINT_STRIDE: usize = 0x9e37_79b1;
+
+/// Ends entries that are due until `budget` were ended or no leaf is due; gives their number.
+pub(crate) fn entries(entries: &Entries, mine: Mine<'_>, now: Tick, budget: usize) -> usize {
+    let mut reclaimed = 0;
+    while reclaimed < budget {
+        match leaf(entries, mine, now, budget - reclaimed) {
+            Some(more) => reclaimed += more,
+            None => break,
+        }
+    }
+    reclaimed
 }
 
-/// Looks at up to `budget` records whose bucket has begun.
-pub(crate) fn records(entries: &Entries, now: Tick, budget: usize) -> Swept {
-    let mut swept = Swept::default();
-    while swept.looked_at < budget {
-        let Some(due) = entries.expiry.due(now) else {
-            break;
-        };
-        swept.looked_at += 1;
-        let slot = Slot(due.slot());
-        let Some(cell) = entries.word(slot) else {
-            break;
-        };
-        // While the record still stands: a thread that stalls here hides nothing that is due.
-        swept.reclaimed += usize::from(reclaim_or_list(entries, slot, now));
-        if !entries.expiry.take(&due) {
-            continue;
+/// Looks at one leaf that is due; nothing if none is.
+pub(crate) fn leaf(entries: &Entries, mine: Mine<'_>, now: Tick, budget: usize) -> Option<usize> {
+    let raise = entries.expiry.next_due(now, mine.number().wrapping_mul(HINT_STRIDE))?;
+    let first = raise.leaf().0 as usize * BUCKETS_PER_LEAF;
+    let mut reclaimed = 0;
+    let mut earliest = Deadline(LAST_TICK);
+    for (slot, cell) in entries.index.slots(first, BUCKETS_PER_LEAF) {
+        if reclaimed == budget {
+            // The leaf stays due for what was not looked at.
+            return Some(reclaimed);
         }
-        // Read after the record was unfiled: who moved the word before that did not file another.
+        let (ended, next) = settle(entries, mine, slot, cell, now);
+        reclaimed += usize::from(ended);
+        earliest = earliest.min(next);
+    }
+    entries.expiry.finish(raise, earliest);
+    Some(reclaimed)
+}
+
+/// Ends the slot's entry if it is due, which the first answer tells; the second, when the slot is
+/// to be looked at next.
+fn settle(
+    entries: &Entries,
+    mine: Mine<'_>,
+    slot: Slot,
+    cell: &LeaseWord,
+    now: Tick,
+) -> (bool, Deadline) {
+    let mut ended = false;
+    // Ends: each turn ends the entry, retires the slot, or means that another thread moved the
+    // word.
+    loop {
         let word = cell.read();
-        if word.is_kept() {
-            entries.arm(slot, word, now);
+        let due = entries.due(word);
+        match word.phase() {
+            // Its deadline is not known yet, and who grants it may rely on what was filed before.
+            Phase::Pending => return (ended, Deadline(now.0.saturating_add(1))),
+            Phase::Dead if word.is_retired() => return (ended, Deadline(LAST_TICK)),
+            _ if !due.is_past(now) => return (ended, due),
+            Phase::Dead => {
+                cell.retire(word);
+            }
+            Phase::InFlight | Phase::Committed => {
+                if entries.end(mine, Found { slot, word }) {
+                    mine.count(Event::Reclaimed);
+                    ended = true;
+                }
+            }
         }
     }
-    swept
-}
-
-/// Looks through every slot if an entry without a record may be due, until `budget` entries were
-/// ended. Then what is left stays marked, and the next look begins anew: it is rare.
-pub(crate) fn slots(entries: &Entries, now: Tick, budget: usize) -> Swept {
-    let mut swept = Swept::default();
-    if !entries.expiry.must_look_through(now) {
-        return swept;
-    }
-    for (slot, _) in entries.index.slots() {
-        if swept.reclaimed == budget {
-            return swept;
-        }
-        swept.looked_at += 1;
-        swept.reclaimed += usize::from(reclaim_or_list(entries, slot, now));
-    }
-    entries.expiry.forget_look_through();
-    for (slot, word) in entries.index.slots() {
-        if word.is_kept() {
-            entries.arm(slot, word, now);
-        }
-    }
-    swept
-}
-
-/// Ends the slot's entry if it is due; true if this call did. A slot that is dead already is listed
-/// in any case: whoever ended it may have stalled before that, and listing it twice does no harm.
-fn reclaim_or_list(entries: &Entries, slot: Slot, now: Tick) -> bool {
-    let Some(cell) = entries.word(slot) else { return false };
-    let mut word = cell.read();
-    // Ends: each turn means that another thread moved the word.
-    while entries.is_due(word, now) {
-        if entries.end(Found { slot, word }) {
-            entries.count(Event::Reclaimed);
-            return true;
-        }
-        word = cell.read();
-    }
-    if word.phase() == Phase::Dead {
-        entries.index.free(slot);
-    }
-    false
 }

@@ -25,8 +25,6 @@ pub(crate) fn yield_now() {
 #[inline(always)]
 pub(crate) const fn step() {}
 
-#[cfg(all(test, lease_loom))]
-pub(crate) mod explore;
 #[cfg(lease_loom)]
 mod modelled;
 #[cfg(all(test, lease_loom))]

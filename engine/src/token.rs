@@ -1,30 +1,21 @@
 //! Where fencing tokens come from.
 //!
-//! Counters striped by identity, seeded with the wall clock: tokens of one identity rise from grant
-//! to grant, and across restarts as long as the wall clock does not go back by more than the store
-//! ran. Nothing else may be read out of a token.
-
-use crossbeam_utils::CachePadded;
+//! Each home bucket of the index counts its grants, and a token is that count above a seed from the
+//! wall clock. So tokens of one key rise from grant to grant, and across restarts as long as the
+//! wall clock does not go back by more than the store ran. Nothing else may be read out of a token.
 
 use crate::clock::wall_millis;
 use crate::contract::Token;
-use crate::identity::Identity;
 use crate::sync::{AtomicU64, Ordering};
 
-/// Power of two. Arbitrary: enough that threads seldom meet, small enough to be always cached.
-#[cfg(not(lease_loom))]
-const STRIPES: usize = 64;
-#[cfg(lease_loom)]
-const STRIPES: usize = 1;
-
-/// How far a seed is above the wall clock's milliseconds: a store may grant 2^20 leases a
-/// millisecond and stripe before it runs ahead of the clock that will seed its successor.
+/// How far the seed is above the wall clock's milliseconds: a home may grant 2^20 leases a
+/// millisecond before it runs ahead of the clock that will seed the store's successor.
 const SEED_SHIFT: u32 = 20;
 
-/// The counters.
+/// The seed of one store.
+#[derive(Debug)]
 pub(crate) struct Tokens {
-    /// Padded: two identities of different stripes are granted at once.
-    stripes: Box<[CachePadded<AtomicU64>]>,
+    seed: u64,
 }
 
 impl Tokens {
@@ -32,20 +23,18 @@ impl Tokens {
         Self::seeded(wall_millis())
     }
 
-    fn seeded(wall_millis: u64) -> Self {
+    const fn seeded(wall_millis: u64) -> Self {
         // 43 bits of milliseconds last until the year 2248 and keep a token below 2^63.
-        let seed = (wall_millis & ((1 << 43) - 1)) << SEED_SHIFT;
-        let stripe = |_| CachePadded::new(AtomicU64::new(seed + 1));
-        Self { stripes: (0..STRIPES).map(stripe).collect() }
+        Self { seed: (wall_millis & ((1 << 43) - 1)) << SEED_SHIFT }
     }
 
-    /// Draws the token of a grant. Call it while the entry is pending: grants of one identity then
-    /// draw one after another, so that their tokens rise.
-    pub(crate) fn draw(&self, identity: Identity) -> Token {
-        let stripe = &self.stripes[identity.stripe(STRIPES)];
+    /// Draws the token of a grant from its home's counter. Call it while the entry is pending:
+    /// grants of one identity then draw one after another, so that their tokens rise.
+    pub(crate) fn draw(&self, counter: &AtomicU64) -> Token {
         // [T1] `Relaxed`: two grants of one identity are ordered by the entry's word ([W2]), so the
         // counter's own order agrees with theirs.
-        Token::new(stripe.fetch_add(1, Ordering::Relaxed))
+        let grants = counter.fetch_add(1, Ordering::Relaxed);
+        Token::new(self.seed.wrapping_add(grants).wrapping_add(1))
     }
 }
 
@@ -55,18 +44,17 @@ mod tests {
 
     #[test]
     fn tokens_rise_and_a_later_store_starts_higher() {
-        let identity = Identity::from_bits(7);
-        let first = Tokens::seeded(1_000);
-        let (one, two) = (first.draw(identity), first.draw(identity));
+        let (first, counter) = (Tokens::seeded(1_000), AtomicU64::new(0));
+        let (one, two) = (first.draw(&counter), first.draw(&counter));
         assert!(one < two && one.get() > 0);
-        assert!(Tokens::seeded(1_001).draw(identity) > two);
+        assert!(Tokens::seeded(1_001).draw(&AtomicU64::new(0)) > two);
     }
 
     #[test]
     fn tokens_fit_a_signed_column_at_both_ends_of_the_clock() {
-        let identity = Identity::from_bits(0);
-        assert!(Tokens::seeded(0).draw(identity).get() >= 1);
-        assert!(Tokens::seeded((1 << 43) - 1).draw(identity).get() < 1 << 63);
-        assert!(Tokens::seeded(u64::MAX).draw(identity).get() < 1 << 63);
+        let draw = |millis| Tokens::seeded(millis).draw(&AtomicU64::new(0)).get();
+        assert!(draw(0) >= 1);
+        assert!(draw((1 << 43) - 1) < 1 << 63);
+        assert!(draw(u64::MAX) < 1 << 63);
     }
 }

@@ -1,31 +1,42 @@
-//! The state of one lease in one atomic word: phase, generation and deadline.
+//! The state of one lease in one atomic word: phase, offset, generation and deadline.
 //!
 //! One compare and swap on the exact word decides every race about an entry: were the deadline in a
 //! second word, a sweep could kill a lease that was renewed in between. This is the only file that
 //! knows the bits, and the only one that moves them.
 //!
 //! ```text
+//! | phase 2 | offset 4 | generation 24 | deadline 34, or the stamp while pending |
+//!
 //!               take                    publish                 commit
 //!   Dead  ------------------> Pending ------------> InFlight -------------> Committed
-//!    ^  ^                      |   ^                 |  ^ |                     |
-//!    |  +------ abandon -------+   +---- take -------+  +-+ renew               |
-//!    |                             (deadline passed)                            |
-//!    +---- kill (release, forget, sweep) <-----------+--------------------------+
+//!    ^  ^                         ^                  |  ^ |                     |
+//!    |  |                         +------ take ------+  +-+ renew               |
+//!    |  |                             (deadline passed)                         |
+//!    |  +---- kill (release, forget, reclaim) <------+--------------------------+
+//!    +------- retire (only the deadline goes)
 //! ```
 //!
-//! `take` raises the generation, so (slot, generation) names one grant until 2^28 grants of the
-//! same slot later. `Pending` belongs to the thread that took it: nobody else moves the word on.
-//! Its deadline is the one that the grant will have, or none while the slot *changes hands*, that
-//! is, while it is being taken from the identity that it held.
+//! `take` raises the generation, so (slot, generation) names one grant until 2^24 grants of the
+//! same slot later. `Pending` belongs to the thread that took it: nobody else moves the word on,
+//! and nothing that may panic, allocate or wait happens until it is published. A thread that is
+//! stopped just there keeps this key in flight until it goes on. (No thread of a process can be
+//! killed alone but by breaking every other promise of the process too.)
+//!
+//! A dead word keeps the deadline that it had: a grant in its place with a later one is covered by
+//! what was filed for the former. Once that is past, the word is *retired*: its deadline is zero,
+//! which no grant has, since a TTL is above zero.
 
 use crate::clock::{Deadline, LAST_TICK, Tick};
 use crate::sync::{AtomicU64, Ordering};
 
 const DEADLINE_BITS: u32 = 34;
-const GENERATION_BITS: u32 = 28;
+const GENERATION_SHIFT: u32 = DEADLINE_BITS;
+const OFFSET_SHIFT: u32 = GENERATION_SHIFT + Generation::BITS;
+const OFFSET_BITS: u32 = 4;
+const PHASE_SHIFT: u32 = OFFSET_SHIFT + OFFSET_BITS;
 const DEADLINE_MASK: u64 = (1 << DEADLINE_BITS) - 1;
-const GENERATION_MASK: u64 = (1 << GENERATION_BITS) - 1;
-const PHASE_SHIFT: u32 = DEADLINE_BITS + GENERATION_BITS;
+const GENERATION_MASK: u64 = (1 << Generation::BITS) - 1;
+const OFFSET_MASK: u64 = (1 << OFFSET_BITS) - 1;
 
 const _: () = assert!(PHASE_SHIFT + 2 == u64::BITS);
 const _: () = assert!(DEADLINE_MASK == LAST_TICK);
@@ -43,11 +54,14 @@ pub(crate) enum Phase {
     Committed,
 }
 
-/// Which grant of a slot: 28 bits that wrap.
+/// Which grant of a slot: 24 bits that wrap.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Generation(u32);
 
 impl Generation {
+    pub(crate) const BITS: u32 = 24;
+
+    /// The generation of the lower 24 bits.
     pub(crate) const fn from_bits(bits: u32) -> Self {
         Self(bits & GENERATION_MASK as u32)
     }
@@ -57,20 +71,29 @@ impl Generation {
     }
 }
 
+/// What a pending word shows of the digest that its slot is being given: 34 bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Stamp(u64);
+
+impl Stamp {
+    /// The upper bits of a digest's low half.
+    pub(crate) const fn of(digest_low: u64) -> Self {
+        Self(digest_low >> (u64::BITS - DEADLINE_BITS))
+    }
+}
+
 /// One reading of a lease word.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Word(u64);
 
 impl Word {
-    fn new(phase: Phase, generation: Generation, deadline: Deadline) -> Self {
-        debug_assert!(deadline.0 <= DEADLINE_MASK, "a deadline beyond the word's range");
-        let phase = match phase {
-            Phase::Dead => 0,
-            Phase::Pending => 1,
-            Phase::InFlight => 2,
-            Phase::Committed => 3,
-        };
-        Self(phase << PHASE_SHIFT | u64::from(generation.0) << DEADLINE_BITS | deadline.0)
+    /// The word of the bits that [`to_bits`](Self::to_bits) gave.
+    pub(crate) const fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    pub(crate) const fn to_bits(self) -> u64 {
+        self.0
     }
 
     pub(crate) const fn phase(self) -> Phase {
@@ -82,27 +105,64 @@ impl Word {
         }
     }
 
-    pub(crate) const fn generation(self) -> Generation {
-        Generation(((self.0 >> DEADLINE_BITS) & GENERATION_MASK) as u32)
+    /// How far from its home the slot is, on the probe sequence of whatever it holds.
+    pub(crate) const fn offset(self) -> u64 {
+        (self.0 >> OFFSET_SHIFT) & OFFSET_MASK
     }
 
+    pub(crate) const fn generation(self) -> Generation {
+        Generation(((self.0 >> GENERATION_SHIFT) & GENERATION_MASK) as u32)
+    }
+
+    /// Of a dead word: the one that it had, or zero once it is retired. A pending word has none.
     pub(crate) const fn deadline(self) -> Deadline {
         Deadline(self.0 & DEADLINE_MASK)
     }
 
-    /// Whether the slot is being taken from the identity that it held.
-    pub(crate) fn changes_hands(self) -> bool {
-        self.phase() == Phase::Pending && self.deadline() == CHANGES_HANDS
+    /// Of a pending word.
+    pub(crate) const fn stamp(self) -> Stamp {
+        Stamp(self.0 & DEADLINE_MASK)
+    }
+
+    /// Whether the slot never held anything.
+    pub(crate) const fn was_never_used(self) -> bool {
+        self.0 == 0
+    }
+
+    /// Whether this is dead and has no deadline any more.
+    pub(crate) fn is_retired(self) -> bool {
+        self.phase() == Phase::Dead && self.deadline() == RETIRED
     }
 
     /// Whether this is a lease or a kept key, be it past its deadline or not.
-    pub(crate) fn is_kept(self) -> bool {
+    pub(crate) const fn is_kept(self) -> bool {
         matches!(self.phase(), Phase::InFlight | Phase::Committed)
     }
 
     /// Whether this is a lease or a kept key before its deadline.
-    pub(crate) fn is_live(self, now: Tick) -> bool {
+    pub(crate) const fn is_live(self, now: Tick) -> bool {
         self.is_kept() && !self.deadline().is_past(now)
+    }
+
+    const fn with_phase(self, phase: Phase) -> Self {
+        let phase = match phase {
+            Phase::Dead => 0,
+            Phase::Pending => 1,
+            Phase::InFlight => 2,
+            Phase::Committed => 3,
+        };
+        Self(self.0 & !(3 << PHASE_SHIFT) | phase << PHASE_SHIFT)
+    }
+
+    fn with_deadline(self, deadline: Deadline) -> Self {
+        debug_assert!(deadline.0 <= DEADLINE_MASK, "a deadline beyond the word's range");
+        Self(self.0 & !DEADLINE_MASK | deadline.0)
+    }
+
+    const fn pending(self, offset: u64, stamp: Stamp) -> Self {
+        let generation = (self.generation().0 as u64 + 1) & GENERATION_MASK;
+        Self(offset << OFFSET_SHIFT | generation << GENERATION_SHIFT | stamp.0)
+            .with_phase(Phase::Pending)
     }
 }
 
@@ -112,9 +172,8 @@ impl std::fmt::Debug for Word {
     }
 }
 
-/// The deadline of a pending word whose slot changes hands. No grant has it: a TTL is above zero,
-/// so every deadline is at least one.
-const CHANGES_HANDS: Deadline = Deadline(0);
+/// The deadline of a dead word that nothing is filed for.
+const RETIRED: Deadline = Deadline(0);
 
 /// The atomic word of one slot.
 #[derive(Debug)]
@@ -122,13 +181,14 @@ pub(crate) struct LeaseWord(AtomicU64);
 
 impl LeaseWord {
     /// Dead, and never granted.
+    #[cfg(any(test, lease_loom))]
     pub(crate) fn new() -> Self {
         Self(AtomicU64::new(0))
     }
 
     /// Reads the word.
     pub(crate) fn read(&self) -> Word {
-        // [W1] `Acquire`: what the mover wrote before its move (identity, fingerprint, outcome) is
+        // [W1] `Acquire`: what the mover wrote before its move (digest, fingerprint, outcome) is
         // visible. Pairs with the `Release` side of every move below.
         Word(self.0.load(Ordering::Acquire))
     }
@@ -147,54 +207,47 @@ impl LeaseWord {
         self.read() == seen
     }
 
-    /// Takes a dead word, or one past its deadline, for a grant that ends at `deadline`. The
-    /// linearization point of a grant in place. Gives the pending word.
-    pub(crate) fn take(&self, seen: Word, deadline: Deadline) -> Option<Word> {
+    /// Takes a dead word, or one past its deadline, for a grant to an identity that shows this
+    /// stamp, `offset` from its home. The linearization point of a grant. Gives the pending word.
+    pub(crate) fn take(&self, seen: Word, offset: u64, stamp: Stamp) -> Option<Word> {
         debug_assert!(seen.phase() != Phase::Pending, "only its own thread moves a pending word");
-        debug_assert!(deadline != CHANGES_HANDS, "every grant's deadline is above zero");
-        self.swap(seen, pending_after(seen, deadline))
-    }
-
-    /// Takes a dead word from the identity that it held. Gives the pending word.
-    pub(crate) fn take_from_its_identity(&self, seen: Word) -> Option<Word> {
-        debug_assert!(seen.phase() == Phase::Dead, "only a dead slot changes hands");
-        self.swap(seen, pending_after(seen, CHANGES_HANDS))
-    }
-
-    /// Ends the change of hands: the slot now holds the identity of a grant until `deadline`.
-    pub(crate) fn settle_in(&self, pending: Word, deadline: Deadline) -> Word {
-        debug_assert!(pending.changes_hands(), "the slot was taken from its identity");
-        self.put(Word::new(Phase::Pending, pending.generation(), deadline))
+        debug_assert!(offset <= OFFSET_MASK, "an offset has four bits");
+        self.swap(seen, seen.pending(offset, stamp))
     }
 
     /// Publishes a grant.
-    pub(crate) fn publish(&self, pending: Word) -> Word {
+    pub(crate) fn publish(&self, pending: Word, deadline: Deadline) -> Word {
         debug_assert!(pending.phase() == Phase::Pending, "only a pending word is published");
-        self.put(Word::new(Phase::InFlight, pending.generation(), pending.deadline()))
-    }
-
-    /// Gives up a grant that was not published.
-    pub(crate) fn abandon(&self, pending: Word) -> Word {
-        debug_assert!(pending.phase() == Phase::Pending, "only a pending word is abandoned");
-        self.put(Word::new(Phase::Dead, pending.generation(), pending.deadline()))
+        debug_assert!(deadline != RETIRED, "every grant's deadline is above zero");
+        let lease = pending.with_deadline(deadline).with_phase(Phase::InFlight);
+        // [W3] `Release`: digest and fingerprint are complete before the word says so. Pairs with
+        // [W1]. A store, since nobody else moves a pending word.
+        self.0.store(lease.0, Ordering::Release);
+        lease
     }
 
     /// Commits a lease: the linearization point of a commit.
     pub(crate) fn commit(&self, seen: Word, deadline: Deadline) -> Option<Word> {
         debug_assert!(seen.phase() == Phase::InFlight, "only a lease is committed");
-        self.swap(seen, Word::new(Phase::Committed, seen.generation(), deadline))
+        self.swap(seen, seen.with_phase(Phase::Committed).with_deadline(deadline))
     }
 
     /// Moves a lease's deadline: the linearization point of a renewal.
     pub(crate) fn renew(&self, seen: Word, deadline: Deadline) -> Option<Word> {
         debug_assert!(seen.phase() == Phase::InFlight, "only a lease is renewed");
-        self.swap(seen, Word::new(Phase::InFlight, seen.generation(), deadline))
+        self.swap(seen, seen.with_deadline(deadline))
     }
 
     /// Ends a lease or a kept key: the linearization point of release, forget and reclaim.
     pub(crate) fn kill(&self, seen: Word) -> Option<Word> {
         debug_assert!(seen.is_kept(), "only what is kept is killed");
-        self.swap(seen, Word::new(Phase::Dead, seen.generation(), seen.deadline()))
+        self.swap(seen, seen.with_phase(Phase::Dead))
+    }
+
+    /// Takes the deadline, which is past, from a dead word.
+    pub(crate) fn retire(&self, seen: Word) -> Option<Word> {
+        debug_assert!(seen.phase() == Phase::Dead, "only what is dead is retired");
+        self.swap(seen, seen.with_deadline(RETIRED))
     }
 
     /// Every contended move. No retry here: the caller looks again at what beat it.
@@ -207,19 +260,6 @@ impl LeaseWord {
             .is_ok()
             .then_some(new)
     }
-
-    /// Every move of a pending word by the thread that owns it.
-    fn put(&self, new: Word) -> Word {
-        // [W3] `Release`: identity and fingerprint are complete before the word says so. Pairs with
-        // [W1]. A store, since nobody else moves a pending word.
-        self.0.store(new.0, Ordering::Release);
-        new
-    }
-}
-
-fn pending_after(seen: Word, deadline: Deadline) -> Word {
-    let next = Generation((seen.generation().0 + 1) & GENERATION_MASK as u32);
-    Word::new(Phase::Pending, next, deadline)
 }
 
 #[cfg(all(test, not(lease_loom)))]
@@ -228,16 +268,18 @@ mod tests {
 
     const SOON: Deadline = Deadline(7);
     const LATER: Deadline = Deadline(LAST_TICK);
+    const STAMP: Stamp = Stamp::of(u64::MAX);
 
     #[test]
-    fn a_grant_goes_through_pending_and_ends_dead() {
+    fn a_grant_goes_through_pending_and_ends_dead_and_retired() {
         let word = LeaseWord::new();
-        let dead = word.read();
-        assert_eq!((dead.phase(), dead.generation()), (Phase::Dead, Generation(0)));
-        let pending = word.take(dead, SOON).expect("nobody else moves it");
-        assert_eq!((pending.phase(), pending.deadline()), (Phase::Pending, SOON));
+        let unused = word.read();
+        assert!(unused.was_never_used() && unused.is_retired());
+        let pending = word.take(unused, 9, STAMP).expect("nobody else moves it");
+        assert_eq!((pending.phase(), pending.stamp()), (Phase::Pending, STAMP));
         assert!(!pending.is_kept());
-        let lease = word.publish(pending);
+        let lease = word.publish(pending, SOON);
+        assert_eq!((lease.offset(), lease.deadline()), (9, SOON));
         assert!(lease.is_live(Tick(6)));
         assert!(!lease.is_live(Tick(7)));
         let lease = word.renew(lease, LATER).expect("nobody else moves it");
@@ -248,14 +290,19 @@ mod tests {
             (dead.phase(), dead.generation(), dead.deadline()),
             (Phase::Dead, Generation(1), SOON)
         );
+        assert!(!dead.is_retired());
+        let retired = word.retire(dead).expect("nobody else moves it");
+        assert!(retired.is_retired() && !retired.was_never_used());
+        assert_eq!((retired.generation(), retired.offset()), (Generation(1), 9));
     }
 
     #[test]
     fn a_move_from_a_word_that_has_changed_fails() {
         let word = LeaseWord::new();
         let dead = word.read();
-        let lease = word.publish(word.take(dead, SOON).expect("nobody else moves it"));
-        assert_eq!(word.take(dead, SOON), None);
+        let pending = word.take(dead, 0, STAMP).expect("nobody else moves it");
+        let lease = word.publish(pending, SOON);
+        assert_eq!(word.take(dead, 0, STAMP), None);
         let renewed = word.renew(lease, LATER).expect("nobody else moves it");
         assert_eq!(word.kill(lease), None);
         assert_eq!(word.commit(lease, SOON), None);
@@ -263,28 +310,14 @@ mod tests {
     }
 
     #[test]
-    fn a_slot_changes_hands_without_a_deadline() {
-        let word = LeaseWord::new();
-        let pending = word.take_from_its_identity(word.read()).expect("nobody else moves it");
-        assert!(pending.changes_hands());
-        let pending = word.settle_in(pending, SOON);
-        assert!(!pending.changes_hands());
-        let dead = word.abandon(pending);
-        assert_eq!((dead.phase(), dead.generation()), (Phase::Dead, Generation(1)));
-    }
-
-    #[test]
     fn generations_wrap_and_leave_their_neighbours_alone() {
-        let last = Generation(GENERATION_MASK as u32);
-        let word = Word::new(Phase::Committed, last, LATER);
+        let last = Word(u64::MAX);
+        assert_eq!(last.generation(), Generation(GENERATION_MASK as u32));
+        let next = last.pending(5, Stamp::of(0));
         assert_eq!(
-            (word.phase(), word.generation(), word.deadline()),
-            (Phase::Committed, last, LATER)
+            (next.phase(), next.offset(), next.generation(), next.stamp()),
+            (Phase::Pending, 5, Generation(0), Stamp(0))
         );
-        let next = pending_after(word, SOON);
-        assert_eq!(
-            (next.phase(), next.generation(), next.deadline()),
-            (Phase::Pending, Generation(0), SOON)
-        );
+        assert_eq!(Word::from_bits(next.to_bits()), next);
     }
 }

@@ -174,6 +174,6 @@ impl Accounts {
 }
 
 #[cfg(all(test, lease_loom))]
-mod modelled;
+mod loom_tests;
 #[cfg(all(test, not(lease_loom)))]
 mod tests;

@@ -14,7 +14,8 @@ pub enum Admission {
     Granted(Lease),
     /// Another holder is running the request.
     InFlight {
-        /// How long the holder's lease still lasts at most, unless it is renewed.
+        /// How long the holder's lease still lasts at most, unless it is renewed. While the lease
+        /// is being granted, a store may tell the caller's own lease TTL instead.
         remaining: Duration,
     },
     /// The request has succeeded before.

@@ -1,186 +1,206 @@
-//! Which entries fall due, in order: a skiplist of due buckets.
+//! Where entries fall due: a tree of minima over the table.
 //!
-//! # Buckets
-//! A bucket is named by the tick at which it *begins* and is opened then, not at its end: records
-//! that are not due yet move to finer buckets. A record that is filed for `r` ticks ahead goes into
-//! a bucket at most `r / 64` wide, so it is refiled four or five times in a day's life and stands
-//! in a bucket of its own tick for the last two seconds. One skiplist node per bucket, not per
-//! entry.
+//! # The tree
+//! ```text
+//!                    root                 one word; a look that finds nothing due reads only this
+//!           /         |         \
+//!       node        node       node       64 children each, in eight cache lines
+//!      / | \       / | \       / | \
+//!   leaf leaf ..  leaf leaf ..            each stands for some neighbouring slots of the table
+//! ```
+//! A leaf names a tick before which none of its slots falls due; a node above, one before which
+//! none of its children does. There are no records, so nothing has to be allocated, moved or
+//! removed: an entry is in the tree by the tick of its leaf.
 //!
-//! # Records
-//! Each slot has two records, allocated with the store: so they are bounded, and filing one
-//! allocates nothing but now and then a bucket. A record is a link of the stack of one bucket, or
-//! unfiled. A later deadline needs nothing: the record fires early and is filed again. An earlier
-//! one files the second record. A slot that needs a third (its deadline moved to before both) makes
-//! the store look through all slots when it falls due; that takes two shortenings in a row before
-//! the first record has fired.
+//! # To file
+//! Who has published a slot's word with a new deadline goes from the leaf to the root and lowers
+//! each node that does not *cover* the deadline: it covers it if its tick is no later *and* it is
+//! not being raised. Mostly all of them do, and filing is one fence and a load for each level.
+//! Everybody goes through all levels, also behind another filer who has just lowered the leaf: that
+//! one may stall before it gets to the parent, and must not hide what others have filed.
 //!
-//! # Covered
-//! Whoever moves an entry's deadline calls [`Expiry::arm`] after the move; whoever takes a record
-//! out of a bucket unfiles it *first* and reads the entry's word *then*. Both go through a
-//! read-modify-write of the slot's filing state: so either the mover sees the record unfiled and
-//! files it, or the taker sees the moved word and files it. Every kept entry has a record that
-//! fires no later than it falls due.
+//! A deadline that moves to later needs no filing. A raiser may see the old word or the new one:
+//! neither is earlier than what it writes.
 //!
-//! # Little in hand
-//! A due entry is ended while its record is still in its bucket, by as many threads as like, and
-//! only then is the record taken out: a thread that stalls in between hides nothing that is due.
-//! What is out of every bucket for a moment is the record of an entry that is not due.
+//! # To raise
+//! A node whose tick has passed is raised in three steps: say so, in the node, leaving its tick;
+//! look at all that is below; put the earliest tick found in the place of the old one, if nobody
+//! has touched the node since. A filer touches it in any case, even if the tick is early enough
+//! already: the raiser may have looked at its slot before. A raise that fails leaves the node due,
+//! for the next look. Any number of raisers may be at it, and nobody waits for them.
+//!
+//! # Nothing is hidden
+//! A filer publishes (a word, or a lowered child), passes a fence, and reads the node. A raiser
+//! marks the node, passes a fence, and reads what is below. One fence comes first. If it is the
+//! filer's, the raiser sees what was published, and raises no further. If it is the raiser's, the
+//! filer sees the mark and cancels the raise, or sees the tick that the raise ended with, and
+//! lowers that.
+//!
+//! A raise never lowers a node, even if it sees an earlier deadline: who filed that is on the way.
+//! So whoever lowers a node visits its parent next, after a fence.
+//!
+//! One case is not in this argument. A filer finds a node covered by what *another* filer has just
+//! written, and reads the parent without a fence in between. Where stores become visible to all
+//! threads at once (x86, 64-bit ARM) the order of the two loads is enough: the parent's raiser sees
+//! that node too. The language promises less: there, the raiser may miss it, and the deadline is
+//! hidden until the other filer gets to the parent, which is its next step, and lowers that to a
+//! tick no later. It is late by a stall of that thread at most; another fence at each level would
+//! cost every filer some 5 ns a level.
+//!
+//! # Progress
+//! All of it is lock-free. Raisers of one node share one raise, so they never undo each other: a
+//! raise fails only if another ended it or a filer came through, and a filer comes through once for
+//! each move of an entry. A look goes down to a leaf that may be due, or raises a node that has
+//! nothing due below it. It hands out a leaf each time, so one that its caller cannot raise
+//! keeps nobody in a loop here.
 //!
 //! # What it must never do
-//! Decide what is due: that is the entry's word. Expiry is decided on read; this only finds memory
-//! to reclaim.
+//! Decide what is due: that is the slot's word. Allocate after construction. Let a node's tick lie
+//! after a deadline that was filed below it.
 
-mod bucket;
-mod filing;
-mod width;
-
-use crossbeam_skiplist::SkipMap;
-use crossbeam_skiplist::map::Entry;
-use crossbeam_utils::CachePadded;
-
-use self::bucket::{Bucket, Head, Links, Top};
-use self::filing::{Answer, Filing, Lane};
-use crate::clock::{Deadline, Tick};
-use crate::sync::{AtomicU64, Ordering, step};
-
-/// Number of a record: twice its slot, plus its lane.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Record(u32);
-
-impl Record {
-    const fn new(slot: u32, lane: Lane) -> Self {
-        Self(slot << 1 | lane as u32)
-    }
-
-    const fn slot(self) -> u32 {
-        self.0 >> 1
-    }
-
-    const fn lane(self) -> Lane {
-        if self.0 & 1 == 0 { Lane::First } else { Lane::Second }
-    }
-}
-
-/// The expiry index of one store.
-pub(crate) struct Expiry {
-    buckets: SkipMap<u64, Bucket>,
-    links: Links,
-    filings: Box<[Filing]>,
-    /// The earliest tick at which an entry without a record falls due. Padded: sweeps read it, and
-    /// it is next to nothing that they write.
-    look_through: CachePadded<AtomicU64>,
-}
-
-/// A record that stands in a bucket which has begun.
-pub(crate) struct DueRecord<'a> {
-    entry: Entry<'a, u64, Bucket>,
-    top: Top,
-    record: Record,
-}
-
-impl DueRecord<'_> {
-    /// The slot that it speaks of.
-    pub(crate) const fn slot(&self) -> u32 {
-        self.record.slot()
-    }
-}
-
-impl Expiry {
-    pub(crate) fn new(count: usize) -> Self {
-        Self {
-            buckets: SkipMap::new(),
-            links: Links::new(count * 2),
-            filings: (0..count).map(|_| Filing::new()).collect(),
-            look_through: CachePadded::new(AtomicU64::new(u64::MAX)),
-        }
-    }
-
-    /// Makes sure that a record of the slot fires no later than `due`. Call it after the move that
-    /// set the deadline.
-    pub(crate) fn arm(&self, slot: u32, due: Deadline, now: Tick) {
-        let Some(filing) = self.filings.get(slot as usize) else {
-            return;
-        };
-        let begin = width::bucket_begin(due, now);
-        match filing.file(due, begin, now) {
-            Answer::Covered => {}
-            Answer::Filed(lane) => self.push(Record::new(slot, lane), begin),
-            Answer::NoRecord => {
-                // [X1] `AcqRel`: the moved word is published to whoever takes the mark ([X2]).
-                self.look_through.fetch_min(due.0, Ordering::AcqRel);
-            }
-        }
-    }
-
-    fn push(&self, record: Record, begin: Tick) {
-        // Ends: a closed bucket is removed by whoever meets it, and a bucket is closed once.
-        loop {
-            step();
-            let entry = self.buckets.get_or_insert_with(begin.0, Bucket::new);
-            if entry.value().push(&self.links, record) {
-                return;
-            }
-            step();
-            entry.remove();
-        }
-    }
-
-    /// A record of a bucket that has begun, left where it is; nothing if none has begun. What it
-    /// says may be old: read the slot's word.
-    pub(crate) fn due(&self, now: Tick) -> Option<DueRecord<'_>> {
-        // Ends: each turn removes a bucket, or sees that another thread did.
-        loop {
-            step();
-            let entry = self.buckets.front()?;
-            if *entry.key() > now.0 {
-                return None;
-            }
-            match entry.value().top() {
-                Head::Record(top) => {
-                    return Some(DueRecord { entry, top, record: top.record() });
-                }
-                Head::Empty(top) if !entry.value().close(top) => {}
-                Head::Empty(_) | Head::Closed => {
-                    step();
-                    entry.remove();
-                }
-            }
-        }
-    }
-
-    /// Takes a record out of its bucket and unfiles it; false if another thread did. After *true*
-    /// read the slot's word, and [`arm`](Self::arm) the slot if the entry is kept.
-    pub(crate) fn take(&self, due: &DueRecord<'_>) -> bool {
-        if !due.entry.value().pop(&self.links, due.top) {
-            return false;
-        }
-        if let Some(filing) = self.filings.get(due.record.slot() as usize) {
-            filing.unfile(due.record.lane());
-        }
-        true
-    }
-
-    /// Whether an entry without a record may be due, so that all slots must be looked through: kill
-    /// what is due, then [`forget_look_through`](Self::forget_look_through), then arm what is kept.
-    pub(crate) fn must_look_through(&self, now: Tick) -> bool {
-        // [X2] `Acquire`: see [X1].
-        self.look_through.load(Ordering::Acquire) <= now.0
-    }
-
-    /// Forgets the mark. An entry that was marked before is found by the arming that follows; one
-    /// that is marked after keeps its mark.
-    pub(crate) fn forget_look_through(&self) {
-        // [X2] `AcqRel`: see [X1].
-        self.look_through.swap(u64::MAX, Ordering::AcqRel);
-    }
-
-    /// Buckets that exist now.
-    #[cfg(all(test, not(lease_loom)))]
-    pub(crate) fn buckets(&self) -> usize {
-        self.buckets.len()
-    }
-}
-
+mod family;
+#[cfg(all(test, lease_loom))]
+mod loom_tests;
+mod node;
+mod shape;
 #[cfg(all(test, not(lease_loom)))]
 mod tests;
+#[cfg(all(test, not(lease_loom)))]
+mod thread_tests;
+
+use crossbeam_utils::CachePadded;
+
+use self::family::{FAN_OUT, Family};
+use self::node::{NEVER, Node, Reading};
+use self::shape::Shape;
+use crate::clock::{Deadline, Tick};
+use crate::sync::{Ordering, fence};
+
+/// Number of a leaf.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Leaf(pub(crate) u32);
+
+/// A leaf that may hold something due, whose raise has begun. To drop it does no harm: the leaf
+/// stays due, and whoever looks next joins the raise.
+#[derive(Debug)]
+#[must_use = "the leaf stays due until its raise ends"]
+pub(crate) struct Raise {
+    leaf: Leaf,
+    begun: Reading,
+}
+
+impl Raise {
+    pub(crate) const fn leaf(&self) -> Leaf {
+        self.leaf
+    }
+}
+
+/// The deadlines of one table.
+#[derive(Debug)]
+pub(crate) struct Deadlines {
+    /// Padded: every filer and every look reads it, and little writes it.
+    root: CachePadded<Node>,
+    shape: Shape,
+    families: Box<[Family]>,
+}
+
+impl Deadlines {
+    /// A tree in which every leaf says *never*.
+    pub(crate) fn new(leaves: usize) -> Self {
+        let shape = Shape::of(leaves);
+        let families = (0..shape.families()).map(|_| Family::new()).collect();
+        Self { root: CachePadded::new(Node::new()), shape, families }
+    }
+
+    /// Bytes that [`new`](Self::new) allocates.
+    pub(crate) fn bytes(leaves: usize) -> usize {
+        Shape::of(leaves).families().saturating_mul(size_of::<Family>())
+    }
+
+    /// Makes sure that a look will come to the leaf once `due` has passed. Call it after the slot's
+    /// word was published.
+    pub(crate) fn file(&self, leaf: Leaf, due: Deadline) {
+        if due >= NEVER {
+            return;
+        }
+        // [D4] `SeqCst`: the word is published before the leaf is read. Pairs with [D3].
+        fence(Ordering::SeqCst);
+        for level in 0..self.shape.levels() {
+            let Some(node) = self.node(level, Shape::above(leaf.0 as usize, level)) else {
+                debug_assert!(false, "{leaf:?} is not in this tree");
+                return;
+            };
+            if node.lower(due) {
+                // [D5] `SeqCst`: the lowered node is published before its parent is read. Pairs
+                // with [D3].
+                fence(Ordering::SeqCst);
+            }
+        }
+        self.root.lower(due);
+    }
+
+    /// Whether anything may be due.
+    pub(crate) fn is_due(&self, now: Tick) -> bool {
+        self.root.read().is_due(now)
+    }
+
+    /// A leaf whose tick has passed; none only if nothing is due at all. Look at the leaf's slots
+    /// *after* this, then [`finish`](Self::finish).
+    ///
+    /// The look starts about the leaf whose number `hint` is, any number will do: callers that
+    /// start apart meet less.
+    pub(crate) fn next_due(&self, now: Tick, hint: usize) -> Option<Raise> {
+        // Ends: a turn without a leaf has raised a node that had nothing due below it to after
+        // `now`, or another thread has moved that node.
+        while self.is_due(now) {
+            if let Some(raise) = self.descend(now, hint) {
+                return Some(raise);
+            }
+        }
+        None
+    }
+
+    /// Raises the leaf to the earliest deadline that the caller saw in its slots since
+    /// [`next_due`](Self::next_due) gave it; false if somebody filed there meanwhile, or was
+    /// faster: then the leaf is left as it is.
+    #[expect(clippy::needless_pass_by_value, reason = "a raise ends once")]
+    pub(crate) fn finish(&self, raise: Raise, earliest: Deadline) -> bool {
+        let leaf = self.node(0, raise.leaf.0 as usize);
+        leaf.is_some_and(|leaf| leaf.finish(raise.begun, earliest))
+    }
+
+    /// Goes down to a due leaf and begins its raise; or raises the node from which there is no way
+    /// on.
+    fn descend(&self, now: Tick, hint: usize) -> Option<Raise> {
+        let mut number = 0;
+        for level in (0..self.shape.levels()).rev() {
+            let family = self.family(level, number)?;
+            let Some(child) = family.first_due(now, Shape::above(hint, level)) else {
+                self.raise(self.node(level + 1, number)?, family, now);
+                return None;
+            };
+            number = number * FAN_OUT + child;
+        }
+        let begun = self.node(0, number)?.begin(now)?;
+        Some(Raise { leaf: Leaf(number as u32), begun })
+    }
+
+    /// Raises a node to the earliest tick of its children.
+    fn raise(&self, node: &Node, children: &Family, now: Tick) {
+        if let Some(begun) = node.begin(now) {
+            node.finish(begun, children.earliest());
+        }
+    }
+
+    /// The children of a node of the level above.
+    fn family(&self, level: usize, parent: usize) -> Option<&Family> {
+        self.families.get(self.shape.place(level, parent))
+    }
+
+    fn node(&self, level: usize, number: usize) -> Option<&Node> {
+        if level == self.shape.levels() {
+            return Some(&self.root);
+        }
+        Some(self.family(level, number / FAN_OUT)?.child(number))
+    }
+}

@@ -1,53 +1,94 @@
-//! From an identity to its entry.
+//! From an identity to its slot, without locks, allocation or growth.
 //!
-//! # Slots
-//! There are as many slots as the bound allows entries, allocated once. A slot has a
-//! [`LeaseWord`], the identity that it holds, and side arrays for what only
-//! some entries have: a fingerprint, an outcome.
-//!
-//! # Finding
-//! Hash chains lead from an identity to its slot, through links in the slots themselves: nothing is
-//! allocated after construction, and no chain is longer than its keys ([`chains`] has the walk).
-//!
-//! # Claiming
-//! A dead slot keeps its identity, so the same key finds it and is granted in place: a key that is
-//! retried over and over costs no change of any chain. Only when another key needs the slot does it
-//! *change hands*: the claimer takes the word, takes the slot out of its chain, gives it the new
-//! identity, and links it in. **That link is the linearization point of a grant of a key that had
-//! no slot**: it succeeds for one of several claimers, and the others give their slots back.
-//!
-//! # Uniqueness
-//! A chain is sorted, so an identity has one place in it, and it is linked in only there, by a swap
-//! of the very link that was seen to have no such slot behind it. A slot leaves an identity only
-//! through a word that says so (`changes_hands`); who meets that word takes the slot out and looks
-//! again. So at any moment at most one slot can be granted for an identity.
+//! # The table
+//! A fixed table of [buckets](bucket) of five slots. A slot has a [word](crate::word) and 96 bits
+//! of the identity that it holds or held. An identity has a *home* bucket, where most stay, and a
+//! [probe sequence](sequence) beyond it for the rest.
 //!
 //! ```text
-//! head --> slot 7 (id 12) --> slot 3 (id 40) --> end        sought 25: between 7 and 3
-//!                  |               ^
-//!                  +-> slot 9 -----+  one swap of slot 7's link, from the reading that was walked
+//!                   home             pair                    far
+//! identity --> | h | K  .  d  X  Y |   | h | Z  .  .  .  . |   ...   | h | .  K' .  .  . |
+//!                |        ^
+//!                +--------+ designates the slot that the next insert must use (d: a dead one)
 //! ```
+//!
+//! # States of a slot
+//! ```text
+//!            claim (another identity)              publish
+//!   Dead  ---------------------------> Pending -------------> InFlight --> Committed
+//!    ^  |     take (the same one)       ^  stamp of the          |            |
+//!    |  +-------------------------------+  digest shown          +- take, when expired
+//!    +------------------------------------- kill -----------------------------+
+//! ```
+//! A dead slot keeps its identity, so the same key finds it and is granted in place. A slot is
+//! claimed for another identity only while it is dead; then its generation rises, its word shows a
+//! stamp of the new digest, and the digest is written while it is pending. Who meets a pending slot
+//! compares stamps: equal, it is this identity (wrong once in 2^34, for some nanoseconds, and then
+//! only *in flight* is said); different, it is certainly another.
+//!
+//! # Inserting
+//! Two inserts of one identity must not both win, though they may see different dead slots. So each
+//! [home's header](header) *designates* one slot, by (offset, slot, generation):
+//!
+//! 1. Read the header, then the designated slot's word, then look through the home, and as far as
+//!    the header's reach if the [filter](filter) has the identity's bit.
+//! 2. If the designation is *used* (the word is not dead with that generation any more), replace
+//!    the header by one that designates a dead slot: with its generation, the new reach, and the
+//!    filter of what was seen.
+//! 3. If the designated slot is away from home, the identity's bit must be in the filter first.
+//! 4. Swap the designated slot's word from exactly what was read to pending. **That is the
+//!    linearization point of a grant of a key that had no slot.** Any failure: start again.
+//!
+//! # Uniqueness
+//! A header leaves a designation only after somebody saw it used, and no (slot, generation) comes
+//! back. So claims under one home are in one order: a claim happens while its designation stands,
+//! and the next designation is made by a thread that saw the claim, or that saw the slot taken by
+//! somebody else, in which case no claim under this designation succeeds any more. A look that read
+//! a header therefore sees every claim under earlier designations ([H1], [H2]), and a claim under
+//! the same designation makes its own claim fail, since both swap the same word from the same
+//! value. What was seen may have died since, and live again by a take in place: then it is found in
+//! the place where it was seen. Hence at most one slot holds an identity, from its claim until the
+//! slot is claimed for another.
+//!
+//! Reach and filter count dead slots too, or an identity could be granted in place far away and
+//! inserted at home. They are replaced only together with a used designation, by a thread that has
+//! looked as far as the old reach, or that keeps what it has not looked at.
+//!
+//! # Wrapping
+//! A generation has 24 bits. A thread that stalls between its reading and its swap is fooled only
+//! if the word comes back exactly: with the same generation, after a multiple of 2^24 grants of one
+//! slot, *and* the same deadline, though time has passed. A dead word keeps its deadline until that
+//! is over, so for one time to live the grants would have to happen within one tick: 2^24 in 32 ms,
+//! which is 2 ns each. A header has a version of its own on top.
 //!
 //! # What it must never do
 //! Decide whether a lease may be granted, or know the time: that is `memory`'s.
 
-mod cell;
-mod chains;
+mod bucket;
+mod digest;
+mod filter;
 mod fingerprints;
-mod free;
-mod link;
+mod header;
+#[cfg(all(test, lease_loom))]
+mod loom_tests;
+mod mapping;
 mod outcomes;
-mod under_way;
+mod prefetch;
+mod sequence;
+mod side;
+mod table;
+#[cfg(all(test, not(lease_loom)))]
+mod tests;
 
-pub(crate) use chains::ChainIndex;
+pub(crate) use digest::Sought;
 pub(crate) use fingerprints::Fingerprints;
 pub(crate) use outcomes::{NotPut, Outcomes};
+pub(crate) use sequence::SLOTS;
+pub(crate) use table::{Table, Vacancy};
 
-use crate::clock::Deadline;
-use crate::identity::Identity;
-use crate::word::{LeaseWord, Word};
+use crate::word::Word;
 
-/// Number of a slot, below the bound.
+/// Number of a slot.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(pub(crate) u32);
 
@@ -58,40 +99,22 @@ pub(crate) struct Found {
     pub(crate) word: Word,
 }
 
+/// The answer to a look.
+#[derive(Debug)]
+pub(crate) enum Look {
+    /// The slot that holds the identity, be its word dead or alive, or that is being given to it.
+    Found(Found),
+    /// None does.
+    Vacant(Vacancy),
+}
+
 /// The answer to a claim.
 #[derive(Debug)]
 pub(crate) enum Claim {
-    /// The slot is the identity's, and the caller's to publish.
-    Claimed(Found),
-    /// Another thread was first: look again.
+    /// The slot is the identity's, and the caller's to publish. `dead` is what its word was.
+    Claimed { pending: Found, dead: Word },
+    /// Another thread was first, or the header had to be changed: look again.
     Lost,
-    /// No slot is free: all are kept, or pending for other callers.
+    /// No slot of the sequence is dead.
     NoSlot,
-}
-
-/// What the store needs of an index.
-pub(crate) trait Index {
-    /// The slot that holds the identity, be its word dead or alive.
-    fn find(&self, identity: Identity) -> Option<Found>;
-
-    /// Gives the identity, which has no slot, a slot that is pending until `deadline`.
-    fn claim(&self, identity: Identity, deadline: Deadline) -> Claim;
-
-    /// Whether another call may be giving the identity a slot right now. To be asked after a claim
-    /// that found no slot, and before the identity is looked for again.
-    fn is_claimed(&self, identity: Identity) -> bool;
-
-    /// Whether a dead slot is being listed right now, which no claim finds yet. To be asked before
-    /// the claim whose refusal is to stand.
-    fn is_listing(&self) -> bool;
-
-    /// Says that the slot was used and its word is dead, so that another identity may claim it. May
-    /// be said more than once, and of a slot that lives again meanwhile.
-    fn free(&self, slot: Slot);
-
-    /// A slot's word; `None` for a number that no slot of this store has.
-    fn word(&self, slot: Slot) -> Option<&LeaseWord>;
-
-    /// Every slot and its word, in no order, each read once.
-    fn slots(&self) -> impl Iterator<Item = (Slot, Word)>;
 }

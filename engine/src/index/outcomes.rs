@@ -13,6 +13,8 @@
 //! # Counting
 //! The bytes are charged until the last clone is dropped, be it the store's or a reader's.
 //!
+//! The array is made for the first outcome that a store is given.
+//!
 //! # What it must never do
 //! Hand out a guard, or drop an outcome's bytes while a reader may still load the cell.
 
@@ -22,6 +24,7 @@ use bytes::Bytes;
 use crossbeam_epoch::{self as epoch, Atomic, Guard, Owned, Shared};
 
 use super::Slot;
+use super::side::Side;
 use crate::contract::Outcome;
 use crate::sync::plain::{AtomicU64, Ordering};
 use crate::sync::step;
@@ -36,6 +39,18 @@ const COLLECTIONS_MAX: usize = 8;
 struct Kept {
     generation: Generation,
     outcome: Outcome,
+}
+
+/// A slot's outcome, if it has one.
+struct Cell(Atomic<Kept>);
+
+impl Drop for Cell {
+    fn drop(&mut self) {
+        // SAFETY: `&mut self` proves that no other thread can load the cell, and every pointer in a
+        // cell came from `Owned::new` and was not retired, since retiring removes it.
+        let kept = unsafe { std::mem::take(&mut self.0).try_into_owned() };
+        drop(kept);
+    }
 }
 
 /// The bytes of all outcomes, and their bound.
@@ -75,14 +90,14 @@ pub(crate) enum NotPut {
 
 /// The array.
 pub(crate) struct Outcomes {
-    cells: Box<[Atomic<Kept>]>,
+    cells: Side<Cell>,
     budget: Arc<Budget>,
 }
 
 impl Outcomes {
-    pub(crate) fn new(count: usize, bytes_max: usize) -> Self {
+    pub(crate) fn new(slots: usize, bytes_max: usize) -> Self {
         let budget = Budget { used: AtomicU64::new(0), max: bytes_max as u64 };
-        Self { cells: (0..count).map(|_| Atomic::null()).collect(), budget: Arc::new(budget) }
+        Self { cells: Side::new(slots), budget: Arc::new(budget) }
     }
 
     /// The outcome, charged; nothing if it finds no room. An empty one needs none.
@@ -138,7 +153,7 @@ impl Outcomes {
 
     /// The outcome that this generation left, if any.
     pub(crate) fn get(&self, slot: Slot, generation: Generation) -> Option<Outcome> {
-        let cell = self.cells.get(slot.0 as usize)?;
+        let cell = &self.cells.get(slot)?.0;
         let guard = &epoch::pin();
         let kept = load(cell, guard)?;
         (kept.generation == generation).then(|| kept.outcome.clone())
@@ -153,7 +168,8 @@ impl Outcomes {
         outcome: Outcome,
         is_current: impl Fn() -> bool,
     ) -> Result<(), NotPut> {
-        let Some(cell) = self.cells.get(slot.0 as usize) else {
+        let cells = self.cells.make(|| Cell(Atomic::null()));
+        let Some(Cell(cell)) = cells.get(slot.0 as usize) else {
             return Err(NotPut::NotCurrent);
         };
         let guard = &epoch::pin();
@@ -184,7 +200,7 @@ impl Outcomes {
 
     /// Removes the outcome that this generation left, if it is there.
     pub(crate) fn clear(&self, slot: Slot, generation: Generation) {
-        let Some(cell) = self.cells.get(slot.0 as usize) else { return };
+        let Some(Cell(cell)) = self.cells.get(slot) else { return };
         let guard = &epoch::pin();
         step();
         // [O2] `Acquire`: see `put`.
@@ -202,17 +218,6 @@ impl Outcomes {
             if cleared.is_ok() {
                 retire(seen, guard);
             }
-        }
-    }
-}
-
-impl Drop for Outcomes {
-    fn drop(&mut self) {
-        for cell in &mut self.cells {
-            // SAFETY: `&mut self` proves that no other thread can load the cell, and every pointer
-            // in a cell came from `Owned::new` and was not retired, since retiring removes it.
-            let kept = unsafe { std::mem::take(cell).try_into_owned() };
-            drop(kept);
         }
     }
 }

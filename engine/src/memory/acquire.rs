@@ -1,36 +1,47 @@
-//! Acquire: find, answer, take over, take again, or claim.
+//! Acquire: glance, look, answer, take over, take again, or claim.
 
 use super::MemoryStore;
+use crate::accounts::{Mine, Place, Verdict};
 use crate::clock::{Deadline, Moment};
 use crate::contract::{AcquireError, Admission, Lease, Terms};
 use crate::identity::Identity;
-use crate::index::{Claim, Found, Index};
+use crate::index::{Claim, Found, Look, Sought};
 use crate::place::Spot;
 use crate::stats::Event;
 use crate::sweep;
 use crate::sync::yield_now;
 use crate::word::{Phase, Word};
 
-/// Records that one acquire looks at before it claims a slot: enough that the index of what falls
-/// due shrinks faster than it grows, little enough not to be felt (30 put p99 at 6 µs).
-const SWEEP_BUDGET_RECORDS: usize = 4;
-
-/// Records that it looks at in one go when no slot is free. It goes on until one is, or nothing is
-/// due, so this only says how often it looks for a slot. Arbitrary.
-const SWEEP_BUDGET_FULL_RECORDS: usize = 64;
-
-/// What one look at a live entry came to.
-enum Look {
-    Answer(Admission),
+/// What one look at an entry came to.
+enum Answer {
+    Told(Admission),
+    /// The key is free to take.
+    Free,
     /// Another thread moved the entry while it was read.
     Again,
+}
+
+/// One acquire: who asks for what, and from which thread.
+#[derive(Clone, Copy)]
+pub(super) struct Ask<'a> {
+    pub(super) identity: Identity,
+    pub(super) sought: Sought,
+    terms: &'a Terms,
+    /// What the store keeps of the terms' fingerprint.
+    fingerprint: Option<u64>,
+    mine: Mine<'a>,
+}
+
+/// A slot that was taken and is the caller's to publish, and its word from before.
+struct Taken {
+    pending: Found,
+    before: Word,
 }
 
 impl MemoryStore {
     /// Asks for the right to run the request that the identity stands for.
     ///
-    /// Lock-free. Granted linearizes where the entry's word is taken, or, for a key without an
-    /// entry, where its identity enters the index. Never panics.
+    /// Lock-free. Granted linearizes where a slot's word is taken for the identity. Never panics.
     ///
     /// # Errors
     ///
@@ -39,89 +50,107 @@ impl MemoryStore {
     /// - [`AcquireError::ClockExhausted`]: the lease would end beyond the clock's range of 17
     ///   years; make a new store.
     pub fn acquire(&self, identity: Identity, terms: &Terms) -> Result<Admission, AcquireError> {
+        let ask = self.ask(identity, terms);
+        // The table's lines come while the clock is read.
+        self.entries.index.prefetch(&ask.sought);
+        self.answer(&ask)
+    }
+
+    /// What an acquire needs to know, and does not change while it runs.
+    pub(super) fn ask<'a>(&'a self, identity: Identity, terms: &'a Terms) -> Ask<'a> {
+        let fingerprint = terms.fingerprint.map(|bits| self.identities.of_fingerprint(&bits));
+        if fingerprint.is_some() {
+            self.entries.fingerprints.prepare();
+        }
+        let (sought, mine) = (self.entries.index.sought(identity), self.entries.accounts.mine());
+        Ask { identity, sought, terms, fingerprint, mine }
+    }
+
+    pub(super) fn answer(&self, ask: &Ask<'_>) -> Result<Admission, AcquireError> {
         if self.is_closed() {
             return Err(AcquireError::Closed);
         }
-        let fingerprint = terms.fingerprint.map(|bits| self.identities.of_fingerprint(&bits));
-        let mut nothing_is_due = false;
-        // Ends: each turn means that another thread moved the entry, that something due was
-        // reclaimed, or that nothing was and the next refusal stands.
+        let glimpse = self.clock.coarse();
+        if let Some(found) = self.entries.index.glance(&ask.sought)
+            && let Answer::Told(admission) = self.answer_live(ask, found, glimpse.moment)
+        {
+            return Ok(admission);
+        }
+        self.admit(ask, self.clock.precise_after(glimpse))
+    }
+
+    /// The whole of acquire, for keys that no glance has found live.
+    fn admit(&self, ask: &Ask<'_>, mut now: Moment) -> Result<Admission, AcquireError> {
+        sweep::leaf(&self.entries, ask.mine, now.tick(), usize::MAX);
+        let mut place = None;
+        // Ends: each turn means that another thread moved something, or brings a place that the
+        // next turns keep, or reclaims what was due. Rivals at a full store move nothing.
         loop {
-            let found = self.entries.index.find(identity);
-            match found.and_then(|found| self.answer_live(found, fingerprint)) {
-                Some(Look::Answer(answer)) => return Ok(answer),
-                Some(Look::Again) => continue,
-                None => {}
-            }
-            let now = self.clock.precise();
-            let deadline =
-                now.deadline_after(terms.lease_ttl.get()).ok_or(AcquireError::ClockExhausted)?;
-            let claim = match found {
-                Some(found) => self.take_in_place(found, deadline),
-                None => {
-                    sweep::records(&self.entries, now.tick(), SWEEP_BUDGET_RECORDS);
-                    self.entries.index.claim(identity, deadline)
+            let look = self.entries.index.look(&ask.sought);
+            if let Look::Found(found) = look {
+                match self.answer_live(ask, found, now) {
+                    Answer::Told(admission) => return Ok(admission),
+                    Answer::Again => continue,
+                    Answer::Free => {}
                 }
-            };
-            match claim {
-                Claim::Claimed(pending) => {
-                    let before = found.map(|found| found.word);
-                    let lease = self.publish(identity, pending, before, fingerprint, now);
-                    return Ok(Admission::Granted(lease));
+            }
+            let deadline = now
+                .deadline_after(ask.terms.lease_ttl.get())
+                .ok_or(AcquireError::ClockExhausted)?;
+            // An entry that is kept, though past its deadline, has its place already.
+            let takes_over = matches!(look, Look::Found(found) if found.word.is_kept());
+            if place.is_none() && !takes_over {
+                place = self.entries.accounts.take(ask.mine);
+                if place.is_none() {
+                    if self.is_full(ask, now) {
+                        ask.mine.count(Event::Full);
+                        return Err(AcquireError::Full);
+                    }
+                    now = self.clock.precise();
+                    continue;
+                }
+            }
+            match self.take(ask, &look) {
+                Claim::Claimed { pending, dead: before } => {
+                    let taken = Taken { pending, before };
+                    let place = if takes_over { None } else { place };
+                    return Ok(Admission::Granted(self.grant(ask, &taken, place, deadline)));
                 }
                 Claim::Lost => {}
-                Claim::NoSlot if !nothing_is_due => {
-                    // The claim comes once more after a sweep that found nothing: another thread
-                    // may have reclaimed what was due in between. Or it is at it, and has ended an
-                    // entry whose slot it has not listed yet.
-                    let swept = self.sweep_due(SWEEP_BUDGET_FULL_RECORDS);
-                    let listing = self.entries.index.is_listing();
-                    nothing_is_due = swept.looked_at == 0 && !listing;
-                    if listing {
-                        yield_now();
-                    }
-                }
-                Claim::NoSlot if self.entries.index.is_claimed(identity) => {
-                    // A rival for this key, or for one in a few hundred others, has taken a slot
-                    // and not linked it in yet.
-                    yield_now();
-                    nothing_is_due = false;
-                }
-                Claim::NoSlot if self.is_present(identity) => {}
                 Claim::NoSlot => {
-                    self.entries.count(Event::Full);
+                    ask.mine.count(Event::Full);
                     return Err(AcquireError::Full);
                 }
             }
         }
     }
 
-    /// The answer if the entry is live; `Again` if it moved while it was read; `None` if the key is
-    /// free to take.
-    fn answer_live(&self, found: Found, fingerprint: Option<u64>) -> Option<Look> {
+    /// The answer if the entry is live.
+    #[inline]
+    fn answer_live(&self, ask: &Ask<'_>, found: Found, now: Moment) -> Answer {
         let Found { slot, word } = found;
-        if word.phase() == Phase::Dead {
-            return None;
+        match word.phase() {
+            Phase::Dead => return Answer::Free,
+            Phase::Pending => {
+                // Its fingerprint is being written; a mismatch is told once it is there. So is its
+                // deadline: ours would be about the same.
+                ask.mine.count(Event::InFlight);
+                let remaining = ask.terms.lease_ttl.get();
+                return Answer::Told(Admission::InFlight { remaining });
+            }
+            Phase::InFlight | Phase::Committed if !word.is_live(now.tick()) => return Answer::Free,
+            Phase::InFlight | Phase::Committed => {}
         }
-        let now = self.clock.coarse();
         let remaining = word.deadline().remaining(now);
-        if word.phase() == Phase::Pending {
-            // Its fingerprint is being written; a mismatch is told once it is there.
-            self.entries.count(Event::InFlight);
-            return Some(Look::Answer(Admission::InFlight { remaining }));
-        }
-        if !word.is_live(now.tick()) {
-            return None;
-        }
-        let kept = fingerprint.and_then(|_| self.entries.fingerprints.get(slot));
-        let mismatch = fingerprint.zip(kept).is_some_and(|(ours, theirs)| ours != theirs);
+        let kept = ask.fingerprint.and_then(|_| self.entries.fingerprints.get(slot));
+        let mismatch = ask.fingerprint.zip(kept).is_some_and(|(ours, theirs)| ours != theirs);
         let committed = word.phase() == Phase::Committed;
         let outcome =
             if committed { self.entries.outcomes.get(slot, word.generation()) } else { None };
-        if (fingerprint.is_some() || committed)
+        if (ask.fingerprint.is_some() || committed)
             && !self.entries.word(slot).is_some_and(|cell| cell.is_still(word))
         {
-            return Some(Look::Again);
+            return Answer::Again;
         }
         let (event, admission) = if mismatch {
             (Event::Mismatch, Admission::Mismatch)
@@ -130,56 +159,81 @@ impl MemoryStore {
         } else {
             (Event::InFlight, Admission::InFlight { remaining })
         };
-        self.entries.count(event);
-        Some(Look::Answer(admission))
+        ask.mine.count(event);
+        Answer::Told(admission)
     }
 
-    /// Takes an entry that is dead, or past its deadline: it keeps its slot.
-    fn take_in_place(&self, found: Found, deadline: Deadline) -> Claim {
-        let Found { slot, word } = found;
-        match self.entries.word(slot).and_then(|cell| cell.take(word, deadline)) {
-            Some(pending) => Claim::Claimed(Found { slot, word: pending }),
-            None => Claim::Lost,
+    /// Takes the slot that was found, or claims one.
+    fn take(&self, ask: &Ask<'_>, look: &Look) -> Claim {
+        match look {
+            Look::Vacant(vacancy) => self.entries.index.claim(&ask.sought, vacancy),
+            Look::Found(found) => {
+                let (slot, before) = (found.slot, found.word);
+                self.entries
+                    .word(slot)
+                    .and_then(|cell| cell.take(before, before.offset(), ask.sought.stamp()))
+                    .map_or(Claim::Lost, |word| Claim::Claimed {
+                        pending: Found { slot, word },
+                        dead: before,
+                    })
+            }
         }
     }
 
-    /// Makes a pending entry a lease. Nothing here may panic or allocate before the word is
-    /// published: until then the key is in flight for everybody.
-    fn publish(
+    /// Publishes the grant. Nothing here may panic, allocate or wait before the word is published:
+    /// until then everybody is told that the key is in flight.
+    fn grant(
         &self,
-        identity: Identity,
-        pending: Found,
-        before: Option<Word>,
-        fingerprint: Option<u64>,
-        now: Moment,
+        ask: &Ask<'_>,
+        taken: &Taken,
+        place: Option<Place<'_>>,
+        deadline: Deadline,
     ) -> Lease {
-        let Found { slot, word } = pending;
-        let entries = &self.entries;
-        entries.fingerprints.set(slot, fingerprint);
-        let token = self.tokens.draw(identity);
+        let Found { slot, word } = taken.pending;
+        let (entries, mine) = (&self.entries, ask.mine);
+        entries.fingerprints.set(slot, ask.fingerprint);
+        let token = self.tokens.draw(entries.index.tokens(&ask.sought));
         let lease = match entries.word(slot) {
-            Some(cell) => cell.publish(word),
+            Some(cell) => cell.publish(word, deadline),
             None => word,
         };
-        entries.arm(slot, lease, now.tick());
-        match before.filter(|before| before.is_kept()) {
-            Some(before) => {
-                entries.count(Event::TakenOver);
-                entries.outcomes.clear(slot, before.generation());
-            }
-            None => entries.count(Event::Made),
+        if let Some(place) = place {
+            place.spend();
         }
-        let spot = Spot {
-            store_id: self.identities.store_id(),
-            identity,
-            slot,
-            generation: lease.generation(),
-        };
-        Lease::new(token, self.clock.instant(lease.deadline()), spot.encode())
+        entries.arm(slot, taken.before, lease);
+        if taken.before.is_kept() {
+            mine.count(Event::TakenOver);
+            entries.outcomes.clear(slot, taken.before.generation());
+        } else {
+            mine.count(Event::Made);
+        }
+        let store_id = self.identities.store_id();
+        let spot = Spot { store_id, identity: ask.identity, slot, word: lease };
+        Lease::new(token, self.clock.instant(deadline), spot.encode())
     }
 
-    /// Whether a key that had no slot has one by now: it is never told *full*.
-    fn is_present(&self, identity: Identity) -> bool {
-        self.entries.index.find(identity).is_some_and(|found| found.word.phase() != Phase::Dead)
+    /// Whether the store is full for this key, after everything that is due was reclaimed. If not,
+    /// the caller looks again.
+    #[cold]
+    fn is_full(&self, ask: &Ask<'_>, now: Moment) -> bool {
+        if sweep::entries(&self.entries, ask.mine, now.tick(), SWEEP_BUDGET_FULL) > 0 {
+            return false;
+        }
+        match self.entries.accounts.verdict() {
+            // A rival for this key may have got the last place: then the key is in flight.
+            Verdict::Full => match self.entries.index.look(&ask.sought) {
+                Look::Found(found) => found.word.phase() == Phase::Dead,
+                Look::Vacant(_) => true,
+            },
+            Verdict::Free => false,
+            Verdict::Unsettled => {
+                yield_now();
+                false
+            }
+        }
     }
 }
+
+/// Entries that one acquire reclaims in one go when no place is free. It goes on until one is, or
+/// nothing is due, so this only says how often it looks for a place. Arbitrary.
+const SWEEP_BUDGET_FULL: usize = 64;

@@ -6,12 +6,12 @@
 //!
 //! # Progress
 //! Every verb is lock-free: a retry means that another thread's move succeeded. The allocator is
-//! asked for a due bucket now and then, and for each kept outcome. A thread that stalls while it
-//! grants a key keeps that key in flight, and no other.
+//! asked once for each thread, once for the first fingerprint and the first outcome, and for each
+//! kept outcome. A thread that stalls while it grants a key keeps that key in flight, and no other.
 //!
-//! Two calls may wait for such a thread: a `forget` of that key; and, if the thread has taken the
-//! last free slot, an acquire of that key (or of one key without a slot in 256), which has to learn
-//! whether it is *full* or *in flight*.
+//! Three calls may wait for a stalled thread: a `forget` or a `peek` of the key that it is
+//! granting; and an acquire that finds no free place while the thread has one in hand, since nobody
+//! can know then whether the store is full.
 
 mod acquire;
 mod many;
@@ -26,9 +26,9 @@ use crate::contract::{Address, Lease, RecordState, Usage};
 use crate::entries::Entries;
 use crate::holder::Holder;
 use crate::identity::{Identities, Identity};
-use crate::index::{Found, Index};
+use crate::index::{Found, Look};
 use crate::stats::{Event, Stats};
-use crate::sweep::{self, Swept};
+use crate::sweep;
 use crate::sync::{AtomicU32, Ordering, yield_now};
 use crate::token::Tokens;
 use crate::word::Phase;
@@ -81,9 +81,12 @@ impl MemoryStore {
     /// [`ConfigError`] names the setting; the caller should refuse the configuration.
     pub fn with_clock(config: MemoryConfig, clock: Clock) -> Result<Self, ConfigError> {
         config.check()?;
-        config.check_memory()?;
+        let no_memory = |_| ConfigError::Memory {
+            given: config.max_entries,
+            bytes: config.footprint().bytes(),
+        };
         Ok(Self {
-            entries: Entries::new(&config),
+            entries: Entries::new(&config).map_err(no_memory)?,
             clock,
             tokens: Tokens::new(),
             identities: Identities::new(),
@@ -113,25 +116,27 @@ impl MemoryStore {
     /// What an acquire of this identity would meet.
     #[must_use]
     pub fn peek(&self, identity: Identity) -> RecordState {
-        // Ends: each turn means that another thread moved the word.
+        // Ends: each turn means that another thread moved the word, or is about to.
         loop {
             let now = self.clock.precise();
-            let Some(Found { slot, word }) = self.entries.index.find(identity) else {
+            let Some(Found { slot, word }) = self.find(identity) else {
                 return RecordState::Free;
             };
-            let remaining = word.deadline().remaining(now);
-            if word.deadline().is_past(now.tick()) {
+            if word.phase() == Phase::Pending {
+                // Its deadline is not there yet.
+                yield_now();
+                continue;
+            }
+            if !word.is_live(now.tick()) {
                 return RecordState::Free;
             }
-            match word.phase() {
-                Phase::Dead => return RecordState::Free,
-                Phase::Pending | Phase::InFlight => return RecordState::InFlight { remaining },
-                Phase::Committed => {
-                    let replayable = self.entries.outcomes.get(slot, word.generation()).is_some();
-                    if self.entries.word(slot).is_some_and(|cell| cell.is_still(word)) {
-                        return RecordState::Completed { remaining, replayable };
-                    }
-                }
+            let remaining = word.deadline().remaining(now);
+            if word.phase() == Phase::InFlight {
+                return RecordState::InFlight { remaining };
+            }
+            let replayable = self.entries.outcomes.get(slot, word.generation()).is_some();
+            if self.entries.word(slot).is_some_and(|cell| cell.is_still(word)) {
+                return RecordState::Completed { remaining, replayable };
             }
         }
     }
@@ -139,8 +144,9 @@ impl MemoryStore {
     /// Removes whatever is kept for the identity; true if that was live. A running holder then
     /// finds itself superseded. **The request may run again.**
     pub fn forget(&self, identity: Identity) -> bool {
+        let mine = self.entries.accounts.mine();
         // Ends: each turn means that another thread moved the word, or is about to.
-        while let Some(found) = self.entries.index.find(identity) {
+        while let Some(found) = self.find(identity) {
             match found.word.phase() {
                 Phase::Dead => return false,
                 Phase::Pending => {
@@ -152,9 +158,9 @@ impl MemoryStore {
                 Phase::InFlight | Phase::Committed => {}
             }
             let live = found.word.is_live(self.clock.precise().tick());
-            if self.entries.end(found) {
+            if self.entries.end(mine, found) {
                 if live {
-                    self.entries.count(Event::Forgotten);
+                    mine.count(Event::Forgotten);
                 }
                 return live;
             }
@@ -162,35 +168,23 @@ impl MemoryStore {
         false
     }
 
-    /// Reclaims expired entries, looking at up to `budget` records of what falls due; gives the
-    /// number reclaimed. Only frees memory. Records may be looked at whose entries live on, so a
-    /// pass may reclaim less than its budget and yet not be the last; [`Self::sweep_all`] is. Now
-    /// and then it looks through all slots.
+    /// The slot that holds the identity, be it dead or alive.
+    fn find(&self, identity: Identity) -> Option<Found> {
+        match self.entries.index.look(&self.entries.index.sought(identity)) {
+            Look::Found(found) => Some(found),
+            Look::Vacant(_) => None,
+        }
+    }
+
+    /// Reclaims up to `budget` expired entries; gives their number. Only frees memory.
     pub fn sweep(&self, budget: usize) -> usize {
-        self.sweep_due(budget).reclaimed
+        let now = self.clock.precise().tick();
+        sweep::entries(&self.entries, self.entries.accounts.mine(), now, budget)
     }
 
     /// Reclaims everything that has expired; gives the number reclaimed.
     pub fn sweep_all(&self) -> usize {
-        let mut reclaimed = 0;
-        loop {
-            let swept = self.sweep_due(usize::MAX);
-            reclaimed += swept.reclaimed;
-            if swept.looked_at == 0 {
-                return reclaimed;
-            }
-        }
-    }
-
-    /// One pass over records, and over all slots if that is called for.
-    fn sweep_due(&self, budget: usize) -> Swept {
-        let now = self.clock.precise().tick();
-        let records = sweep::records(&self.entries, now, budget);
-        let slots = sweep::slots(&self.entries, now, budget - records.reclaimed);
-        Swept {
-            looked_at: records.looked_at + slots.looked_at,
-            reclaimed: records.reclaimed + slots.reclaimed,
-        }
+        self.sweep(usize::MAX)
     }
 
     /// Refuses new acquires from now on; running leases may still settle.
@@ -220,7 +214,7 @@ impl MemoryStore {
     /// What the store has done since it was made.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        self.entries.stats()
+        self.entries.accounts.snapshot()
     }
 
     pub(crate) const fn clock(&self) -> &Clock {

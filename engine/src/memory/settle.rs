@@ -3,9 +3,10 @@
 use std::time::Instant;
 
 use super::MemoryStore;
+use crate::accounts::Mine;
 use crate::clock::Tick;
 use crate::contract::{AttachError, CommitError, Lease, Outcome, ReleaseError, RenewError, Ttl};
-use crate::index::{Found, Index, NotPut};
+use crate::index::{Found, Look, NotPut};
 use crate::place::Spot;
 use crate::stats::Event;
 use crate::word::{LeaseWord, Phase, Word};
@@ -29,36 +30,41 @@ impl MemoryStore {
         ttl: Ttl,
     ) -> Result<(), CommitError> {
         let (spot, cell) = self.spot(lease).ok_or(CommitError::Foreign)?;
-        let mut outcome = outcome;
-        // Ends: each turn means that another thread moved the word.
-        loop {
-            let now = self.clock.precise();
-            let word = cell.read();
-            if self.is_kept_by(spot, word, Phase::Committed, now.tick()) {
-                return Ok(());
+        let (entries, mine) = (&self.entries, self.entries.accounts.mine());
+        let now = self.clock.precise();
+        if spot.word.phase() != Phase::InFlight || entries.is_due(spot.word, now.tick()) {
+            return self.committed_before(spot, cell.read(), now.tick());
+        }
+        let generation = spot.word.generation();
+        // Before the move, so that whoever sees the key committed sees its outcome.
+        let put = outcome.and_then(|outcome| self.charge(mine, outcome)).is_some_and(|outcome| {
+            let is_current = || cell.is_still(spot.word);
+            // A refusal means that the lease is lost, which the move below finds.
+            entries.outcomes.put(spot.slot, generation, outcome, is_current).is_ok()
+        });
+        let late = spot.word.deadline().is_past(now.tick());
+        let Some(kept) = cell.commit(spot.word, now.deadline_after_or_last(ttl.get())) else {
+            if put {
+                entries.outcomes.clear(spot.slot, generation);
             }
-            if !self.is_kept_by(spot, word, Phase::InFlight, now.tick()) {
-                return Err(self.superseded(CommitError::Superseded));
-            }
-            // Before the move, so that whoever sees the key committed sees its outcome.
-            if let Some(outcome) = outcome.take().and_then(|outcome| self.charge(outcome)) {
-                let is_current = || cell.is_still(word);
-                // A refusal means that the lease is lost, which the move below finds.
-                let _ = self.entries.outcomes.put(spot.slot, spot.generation, outcome, is_current);
-            }
-            let late = word.deadline().is_past(now.tick());
-            let deadline = now.deadline_after_or_last(ttl.get());
-            let Some(kept) = cell.commit(word, deadline) else {
-                self.entries.outcomes.clear(spot.slot, spot.generation);
-                continue;
-            };
-            self.entries.arm(spot.slot, kept, now.tick());
-            self.entries.count(Event::Committed);
-            if late {
-                self.entries.count(Event::LateCommitted);
-            }
+            return self.committed_before(spot, cell.read(), now.tick());
+        };
+        entries.arm(spot.slot, spot.word, kept);
+        mine.count(Event::Committed);
+        if late {
+            mine.count(Event::LateCommitted);
+        }
+        lease.moved(lease.deadline(), Spot { word: kept, ..spot }.encode());
+        Ok(())
+    }
+
+    /// The answer to a commit of a lease that is not the current one: done if it was committed
+    /// before, and is still kept.
+    fn committed_before(&self, spot: Spot, word: Word, now: Tick) -> Result<(), CommitError> {
+        if self.is_kept_by(spot, word, now) {
             return Ok(());
         }
+        Err(self.superseded(CommitError::Superseded))
     }
 
     /// Adds the outcome to an entry that this lease has committed without one, once. Never moves
@@ -73,17 +79,19 @@ impl MemoryStore {
     /// - [`AttachError::Foreign`]: another store granted the lease.
     pub fn attach(&self, lease: &Lease, outcome: Outcome) -> Result<(), AttachError> {
         let (spot, cell) = self.spot(lease).ok_or(AttachError::Foreign)?;
-        let is_kept =
-            |word| self.is_kept_by(spot, word, Phase::Committed, self.clock.precise().tick());
+        let outcomes = &self.entries.outcomes;
+        let generation = spot.word.generation();
+        let is_kept = |word| self.is_kept_by(spot, word, self.clock.precise().tick());
         let is_current = || is_kept(cell.read());
-        if !is_current() || self.entries.outcomes.get(spot.slot, spot.generation).is_some() {
+        if !is_current() || outcomes.get(spot.slot, generation).is_some() {
             return Err(AttachError::TooLate);
         }
-        let outcome = self.charge(outcome).ok_or(AttachError::NoRoom)?;
-        match self.entries.outcomes.put(spot.slot, spot.generation, outcome, is_current) {
+        let outcome =
+            self.charge(self.entries.accounts.mine(), outcome).ok_or(AttachError::NoRoom)?;
+        match outcomes.put(spot.slot, generation, outcome, is_current) {
             Ok(()) if is_kept(cell.read_after_own_write()) => Ok(()),
             Ok(()) => {
-                self.entries.outcomes.clear(spot.slot, spot.generation);
+                outcomes.clear(spot.slot, generation);
                 Err(AttachError::TooLate)
             }
             Err(NotPut::Exists | NotPut::NotCurrent) => Err(AttachError::TooLate),
@@ -98,23 +106,21 @@ impl MemoryStore {
     /// - [`ReleaseError::Superseded`]: the key is committed, or another's; nothing was touched.
     /// - [`ReleaseError::Foreign`]: another store granted the lease.
     pub fn release(&self, lease: &mut Lease) -> Result<(), ReleaseError> {
-        let (spot, cell) = self.spot(lease).ok_or(ReleaseError::Foreign)?;
-        // Ends: each turn means that another thread moved the word.
-        loop {
-            let word = cell.read();
-            if word.generation() != spot.generation || word.phase() != Phase::InFlight {
-                break;
-            }
-            if self.entries.end(Found { slot: spot.slot, word }) {
-                self.entries.count(Event::Released);
-                return Ok(());
-            }
+        let (spot, _) = self.spot(lease).ok_or(ReleaseError::Foreign)?;
+        let mine = self.entries.accounts.mine();
+        let Spot { slot, word, .. } = spot;
+        if word.phase() == Phase::InFlight && self.entries.end(mine, Found { slot, word }) {
+            mine.count(Event::Released);
+            return Ok(());
         }
         // Not ours to end: done if nothing is kept for the key, else somebody's.
         let now = self.clock.precise().tick();
-        let gone = self.entries.index.find(spot.identity).is_none_or(|found| {
-            found.word.phase() == Phase::Dead || self.entries.is_due(found.word, now)
-        });
+        let gone = match self.entries.index.look(&self.entries.index.sought(spot.identity)) {
+            Look::Vacant(_) => true,
+            Look::Found(found) => {
+                found.word.phase() == Phase::Dead || self.entries.is_due(found.word, now)
+            }
+        };
         if gone { Ok(()) } else { Err(self.superseded(ReleaseError::Superseded)) }
     }
 
@@ -128,30 +134,26 @@ impl MemoryStore {
     /// - [`RenewError::Foreign`]: another store granted the lease.
     pub fn renew(&self, lease: &mut Lease, lease_ttl: Ttl) -> Result<Instant, RenewError> {
         let (spot, cell) = self.spot(lease).ok_or(RenewError::Foreign)?;
-        // Ends: each turn means that another thread moved the word.
-        loop {
-            let now = self.clock.precise();
-            let word = cell.read();
-            if !self.is_kept_by(spot, word, Phase::InFlight, now.tick()) {
-                return Err(self.superseded(RenewError::Superseded));
-            }
-            let deadline = now.deadline_after_or_last(lease_ttl.get());
-            let Some(renewed) = cell.renew(word, deadline) else {
-                continue;
-            };
-            self.entries.arm(spot.slot, renewed, now.tick());
-            self.entries.count(Event::Renewed);
-            let deadline = self.clock.instant(deadline);
-            lease.moved(deadline, spot.encode());
-            return Ok(deadline);
-        }
+        let now = self.clock.precise();
+        let current =
+            spot.word.phase() == Phase::InFlight && !self.entries.is_due(spot.word, now.tick());
+        let deadline = now.deadline_after_or_last(lease_ttl.get());
+        let renewed = if current { cell.renew(spot.word, deadline) } else { None };
+        let Some(renewed) = renewed else {
+            return Err(self.superseded(RenewError::Superseded));
+        };
+        self.entries.arm(spot.slot, spot.word, renewed);
+        self.entries.accounts.mine().count(Event::Renewed);
+        let deadline = self.clock.instant(deadline);
+        lease.moved(deadline, Spot { word: renewed, ..spot }.encode());
+        Ok(deadline)
     }
 
     /// The outcome if there is room for it, counted if there is none.
-    fn charge(&self, outcome: Outcome) -> Option<Outcome> {
+    fn charge(&self, mine: Mine<'_>, outcome: Outcome) -> Option<Outcome> {
         let charged = self.entries.outcomes.charge(outcome);
         if charged.is_none() {
-            self.entries.count(Event::OutcomeDropped);
+            mine.count(Event::OutcomeDropped);
         }
         charged
     }
@@ -163,16 +165,16 @@ impl MemoryStore {
         (spot.store_id == self.identities.store_id()).then_some((spot, cell))
     }
 
-    /// Whether the word is this grant's, in this phase, and not yet due: past its due time it is
-    /// gone, whether or not a sweep has been here.
-    fn is_kept_by(&self, spot: Spot, word: Word, phase: Phase, now: Tick) -> bool {
-        word.generation() == spot.generation
-            && word.phase() == phase
+    /// Whether the word keeps what this grant has committed, and is not yet due: past its due time
+    /// it is gone, whether or not a sweep has been here.
+    fn is_kept_by(&self, spot: Spot, word: Word, now: Tick) -> bool {
+        word.generation() == spot.word.generation()
+            && word.phase() == Phase::Committed
             && !self.entries.is_due(word, now)
     }
 
     fn superseded<E>(&self, error: E) -> E {
-        self.entries.count(Event::Superseded);
+        self.entries.accounts.mine().count(Event::Superseded);
         error
     }
 }

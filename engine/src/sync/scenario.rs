@@ -10,19 +10,20 @@ pub(crate) use loom::sync::Arc;
 pub(crate) use loom::thread::{JoinHandle, spawn};
 
 /// Runs a scenario until every interleaving with up to `preemptions` preemptions was explored
-/// (`LOOM_MAX_PREEMPTIONS` says another number).
-pub(crate) fn explore(
+/// (`LOOM_MAX_PREEMPTIONS` says another number, but for those of one, which are large).
+pub(crate) fn explore<S: Into<String>>(
     preemptions: usize,
     expected: &[&str],
-    scenario: impl Fn() -> String + Send + Sync + 'static,
+    scenario: impl Fn() -> S + Send + Sync + 'static,
 ) {
     let seen = std::sync::Arc::new(Mutex::new(BTreeSet::new()));
     let mut builder = loom::model::Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(preemptions));
+    let other = builder.preemption_bound.filter(|_| preemptions > 1);
+    builder.preemption_bound = other.or(Some(preemptions));
     builder.max_branches = 50_000;
     let seen_in_run = std::sync::Arc::clone(&seen);
     builder.check(move || {
-        let outcome = scenario();
+        let outcome = scenario().into();
         seen_in_run.lock().expect("no scenario panics while it holds this").insert(outcome);
     });
     let seen: Vec<_> = seen.lock().expect("the model has ended").iter().cloned().collect();

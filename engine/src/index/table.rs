@@ -1,0 +1,243 @@
+//! The index: a table of buckets that is made once and never grows.
+//!
+//! The module's page ([`super`]) has the protocol and why it is right; this file has its steps.
+
+use std::io;
+
+use super::bucket::Bucket;
+use super::digest::Sought;
+use super::filter::Filter;
+use super::header::{Header, Position};
+use super::mapping::Buckets;
+use super::prefetch::prefetch;
+use super::sequence::{Home, Offset, SLOTS, Shape};
+use super::{Claim, Found, Look, Slot};
+use crate::config::Pages;
+use crate::identity::Identity;
+use crate::sync::AtomicU64;
+use crate::word::{LeaseWord, Phase, Word};
+
+/// The table.
+#[derive(Debug)]
+pub(crate) struct Table {
+    buckets: Buckets,
+    shape: Shape,
+}
+
+/// What a complete look without a find has learnt: enough to claim a slot.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Vacancy {
+    header: Header,
+    /// The designated slot's word, read before the look.
+    designated: Word,
+    /// How far the look went.
+    looked: Offset,
+    /// The first dead slot that it met.
+    dead: Option<Position>,
+    /// The farthest own identity that it met away from home, and the filter of all of them.
+    reach: Offset,
+    filter: Filter,
+}
+
+impl Table {
+    /// A table for so many entries, all slots unused.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it does not give the memory.
+    pub(crate) fn new(max_entries: usize, pages: Pages) -> io::Result<Self> {
+        let shape = Shape::new(max_entries);
+        Ok(Self { buckets: Buckets::new(shape.buckets(), pages)?, shape })
+    }
+
+    /// Bytes of a table for so many entries.
+    pub(crate) const fn bytes(max_entries: usize) -> usize {
+        Shape::new(max_entries).buckets().saturating_mul(size_of::<Bucket>())
+    }
+
+    /// Slots of a table for so many entries.
+    pub(crate) const fn slots_for(max_entries: usize) -> usize {
+        Shape::new(max_entries).buckets().saturating_mul(SLOTS)
+    }
+
+    /// Buckets of a table for so many entries.
+    pub(crate) const fn buckets_for(max_entries: usize) -> usize {
+        Shape::new(max_entries).buckets()
+    }
+
+    /// The identity as this table looks for it.
+    pub(crate) const fn sought(&self, identity: Identity) -> Sought {
+        Sought::new(identity, self.shape)
+    }
+
+    /// Starts to fetch what a look for the identity reads first.
+    #[inline]
+    pub(crate) fn prefetch(&self, sought: &Sought) {
+        prefetch(self.bucket(sought.home, Offset::HOME));
+    }
+
+    #[inline]
+    fn bucket(&self, home: Home, offset: Offset) -> &Bucket {
+        &self.buckets.as_slice()[self.shape.bucket(home, offset)]
+    }
+
+    fn slot(&self, home: Home, position: Position) -> Slot {
+        Slot((self.shape.bucket(home, position.offset) * SLOTS + position.slot) as u32)
+    }
+
+    /// The identity's slot if it is at home and not pending. Enough for most duplicates: one
+    /// digest, one word, no header. To find nothing means nothing.
+    #[inline]
+    pub(crate) fn glance(&self, sought: &Sought) -> Option<Found> {
+        let bucket = self.bucket(sought.home, Offset::HOME);
+        bucket.candidates(sought).find_map(|slot| {
+            let word = bucket.holds(slot, sought).filter(|word| word.phase() != Phase::Pending)?;
+            let position = Position { offset: Offset::HOME, slot };
+            Some(Found { slot: self.slot(sought.home, position), word })
+        })
+    }
+
+    /// Looks wherever the identity may be.
+    pub(crate) fn look(&self, sought: &Sought) -> Look {
+        let home = self.bucket(sought.home, Offset::HOME);
+        let header = home.header.read();
+        // Before the slots: a claim under this designation that the look misses has changed it.
+        let designated = self.word_at(sought.home, header.designated()).read();
+        let strays = header.filter().has(Filter::of(sought.low));
+        let looked = if strays { header.reach() } else { Offset::HOME };
+        let mut vacancy = Vacancy {
+            header,
+            designated,
+            looked,
+            dead: None,
+            reach: Offset::HOME,
+            filter: Filter::NONE,
+        };
+        for offset in looked.up_to() {
+            if let Some(found) = self.look_in(sought, offset, &mut vacancy) {
+                return Look::Found(found);
+            }
+        }
+        if looked < header.reach() {
+            // Not looked at: what the header says of them still holds.
+            (vacancy.reach, vacancy.filter) = (header.reach(), header.filter());
+        }
+        Look::Vacant(vacancy)
+    }
+
+    /// Looks through the slots of one bucket.
+    fn look_in(&self, sought: &Sought, offset: Offset, vacancy: &mut Vacancy) -> Option<Found> {
+        let bucket = self.bucket(sought.home, offset);
+        for slot in 0..SLOTS {
+            let word = bucket.words[slot].read();
+            let low = bucket.low(slot);
+            let pending = word.phase() == Phase::Pending;
+            let position = Position { offset, slot };
+            if (pending || low == sought.low)
+                && let Some(word) = bucket.holds(slot, sought)
+            {
+                return Some(Found { slot: self.slot(sought.home, position), word });
+            }
+            if word.phase() == Phase::Dead && vacancy.dead.is_none() {
+                vacancy.dead = Some(position);
+            }
+            // Dead ones too, since they may be granted again in place. It may be another home's
+            // that is as far from it: then the filter says a little too much.
+            let strayed = !word.was_never_used() && word.offset() == offset.to_bits();
+            if !offset.is_home() && strayed {
+                vacancy.reach = offset;
+                let filter = if pending { Filter::ALL } else { Filter::of(low) };
+                vacancy.filter = vacancy.filter.with(filter);
+            }
+        }
+        None
+    }
+
+    /// Claims a slot for an identity that a look has not found. `Claimed` is the linearization
+    /// point of the grant of a key that had no slot.
+    pub(crate) fn claim(&self, sought: &Sought, vacancy: &Vacancy) -> Claim {
+        let header = &self.bucket(sought.home, Offset::HOME).header;
+        let own = Filter::of(sought.low);
+        let (position, dead) = if vacancy.header.is_open(vacancy.designated) {
+            let position = vacancy.header.designated();
+            if !position.offset.is_home() && !vacancy.header.filter().has(own) {
+                // Whoever looks for the identity must know before it is there.
+                header.replace(vacancy.header, vacancy.header.admitting(own));
+                return Claim::Lost;
+            }
+            (position, vacancy.designated)
+        } else {
+            let Some(position) = vacancy.dead.or_else(|| self.dead_beyond(sought, vacancy.looked))
+            else {
+                return Claim::NoSlot;
+            };
+            let dead = self.word_at(sought.home, position).read();
+            if dead.phase() != Phase::Dead {
+                return Claim::Lost;
+            }
+            let strays = if position.offset.is_home() { Filter::NONE } else { own };
+            let next = vacancy.header.designating(
+                position,
+                dead,
+                vacancy.reach.max(position.offset),
+                vacancy.filter.with(strays),
+            );
+            if !header.replace(vacancy.header, next) {
+                return Claim::Lost;
+            }
+            (position, dead)
+        };
+        let bucket = self.bucket(sought.home, position.offset);
+        let cell = &bucket.words[position.slot];
+        let Some(word) = cell.take(dead, position.offset.to_bits(), sought.stamp()) else {
+            return Claim::Lost;
+        };
+        bucket.move_in(position.slot, sought);
+        Claim::Claimed { pending: Found { slot: self.slot(sought.home, position), word }, dead }
+    }
+
+    /// A dead slot on the part of the sequence that was not looked at.
+    fn dead_beyond(&self, sought: &Sought, looked: Offset) -> Option<Position> {
+        looked.beyond().find_map(|offset| {
+            let words = &self.bucket(sought.home, offset).words;
+            let slot = words.iter().position(|word| word.read().phase() == Phase::Dead)?;
+            Some(Position { offset, slot })
+        })
+    }
+
+    fn word_at(&self, home: Home, position: Position) -> &LeaseWord {
+        &self.bucket(home, position.offset).words[position.slot]
+    }
+
+    /// The counter that the identity's tokens come from.
+    pub(crate) fn tokens(&self, sought: &Sought) -> &AtomicU64 {
+        &self.bucket(sought.home, Offset::HOME).tokens
+    }
+
+    /// A slot's word; `None` for a number that no slot of this table has.
+    #[inline]
+    pub(crate) fn word(&self, slot: Slot) -> Option<&LeaseWord> {
+        let bucket = self.buckets.as_slice().get(slot.0 as usize / SLOTS)?;
+        bucket.words.get(slot.0 as usize % SLOTS)
+    }
+
+    /// Whether a slot holds the identity.
+    #[cfg(all(test, lease_loom))]
+    pub(super) fn holds(&self, slot: Slot, sought: &Sought) -> bool {
+        let bucket = &self.buckets.as_slice()[slot.0 as usize / SLOTS];
+        bucket.holds(slot.0 as usize % SLOTS, sought).is_some()
+    }
+
+    /// The slots of `count` buckets from `first`, with their words in place.
+    pub(crate) fn slots(
+        &self,
+        first: usize,
+        count: usize,
+    ) -> impl Iterator<Item = (Slot, &LeaseWord)> {
+        let buckets = self.buckets.as_slice().iter().enumerate().skip(first).take(count);
+        buckets.flat_map(|(number, bucket)| {
+            let slot = move |(i, word)| (Slot((number * SLOTS + i) as u32), word);
+            bucket.words.iter().enumerate().map(slot)
+        })
+    }
+}
