@@ -44,14 +44,25 @@ impl Deadline {
         now.0 >= self.0
     }
 
-    /// The deadline this much later, rounded up. May exceed what a lease word can hold.
-    pub(crate) fn plus(self, duration: Duration) -> Self {
-        Self(self.0.saturating_add(ticks_up(duration.as_nanos())))
+    /// The deadline this much later. May exceed what a lease word can hold.
+    pub(crate) const fn plus(self, span: Span) -> Self {
+        Self(self.0.saturating_add(span.0))
     }
 
     /// Time from a reading to this deadline; zero once it has passed.
     pub(crate) fn remaining(self, now: Moment) -> Duration {
         Duration::from_nanos(self.0.saturating_mul(TICK_NANOS).saturating_sub(now.earliest()))
+    }
+}
+
+/// A number of ticks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Span(u64);
+
+impl Span {
+    /// At least so long.
+    pub(crate) const fn of(duration: Duration) -> Self {
+        Self(ticks_up(nanos(duration)))
     }
 }
 
@@ -90,7 +101,7 @@ impl Moment {
 
     /// The deadline of a `ttl` that starts now, rounded up; `None` beyond the clock's range.
     pub(crate) fn deadline_after(self, ttl: Duration) -> Option<Deadline> {
-        let ticks = ticks_up(u128::from(self.latest()) + ttl.as_nanos());
+        let ticks = ticks_up(self.latest().saturating_add(nanos(ttl)));
         (ticks <= LAST_TICK).then_some(Deadline(ticks))
     }
 
@@ -108,12 +119,15 @@ pub(crate) struct Glimpse {
     is_precise: bool,
 }
 
-fn nanos(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+/// At most 584 years.
+const fn nanos(duration: Duration) -> u64 {
+    // Not by `as_nanos`, whose 128 bits cost a library call when they are divided.
+    let seconds = duration.as_secs().saturating_mul(1_000_000_000);
+    seconds.saturating_add(duration.subsec_nanos() as u64)
 }
 
-fn ticks_up(nanos: u128) -> u64 {
-    u64::try_from(nanos.div_ceil(u128::from(TICK_NANOS))).unwrap_or(u64::MAX)
+const fn ticks_up(nanos: u64) -> u64 {
+    nanos.div_ceil(TICK_NANOS)
 }
 
 /// What a store takes its time from: the system, or a test's hand.

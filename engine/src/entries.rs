@@ -4,13 +4,12 @@
 //! its place is given back, its outcome goes.
 
 use std::io;
-use std::time::Duration;
 
 use crate::accounts::{Accounts, Mine};
-use crate::clock::{Deadline, Tick};
+use crate::clock::{Deadline, Span, Tick};
 use crate::config::MemoryConfig;
 use crate::expiry::{Deadlines, Leaf};
-use crate::index::{Fingerprints, Found, Outcomes, SLOTS, Slot, Table};
+use crate::index::{Fingerprints, Found, Outcomes, Slot, Table};
 use crate::stats::Event;
 use crate::word::{LeaseWord, Phase, Word};
 
@@ -30,7 +29,7 @@ pub(crate) struct Entries {
     pub(crate) outcomes: Outcomes,
     pub(crate) accounts: Accounts,
     max_entries: usize,
-    late_grace: Duration,
+    late_grace: Span,
 }
 
 impl Entries {
@@ -49,7 +48,7 @@ impl Entries {
             outcomes: Outcomes::new(slots, config.max_outcome_bytes),
             accounts: Accounts::new(max_entries),
             max_entries,
-            late_grace: config.late_grace,
+            late_grace: Span::of(config.late_grace),
         })
     }
 
@@ -113,5 +112,5 @@ impl Entries {
 
 /// The leaf that stands for a slot.
 fn leaf(slot: Slot) -> Leaf {
-    Leaf((slot.0 as usize / (SLOTS * BUCKETS_PER_LEAF)) as u32)
+    Leaf((slot.bucket() / BUCKETS_PER_LEAF) as u32)
 }

@@ -83,14 +83,29 @@ mod tests;
 pub(crate) use digest::Sought;
 pub(crate) use fingerprints::Fingerprints;
 pub(crate) use outcomes::{NotPut, Outcomes};
-pub(crate) use sequence::SLOTS;
+use sequence::SLOTS;
 pub(crate) use table::{Table, Vacancy};
 
 use crate::word::Word;
 
-/// Number of a slot.
+/// Number of a slot: the buckets' slots in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Slot(pub(crate) u32);
+
+impl Slot {
+    pub(crate) const fn new(bucket: usize, slot: usize) -> Self {
+        Self((bucket * SLOTS + slot) as u32)
+    }
+
+    pub(crate) const fn bucket(self) -> usize {
+        self.0 as usize / SLOTS
+    }
+
+    /// Which slot of its bucket.
+    const fn within(self) -> usize {
+        self.0 as usize - self.bucket() * SLOTS
+    }
+}
 
 /// An identity's slot and its word, which belonged together at one moment.
 #[derive(Clone, Copy, Debug)]

@@ -10,7 +10,7 @@
 const LOAD_PERCENT: usize = 80;
 
 /// Slots of a bucket: as many as 128 bytes hold beside the header and the token counter.
-pub(crate) const SLOTS: usize = if cfg!(lease_loom) { 1 } else { 5 };
+pub(super) const SLOTS: usize = if cfg!(lease_loom) { 1 } else { 5 };
 
 /// Length of a sequence. An offset has four bits in a word. Under loom all identities share one
 /// home of one slot, and go on into the stash, so that everything happens with few keys.

@@ -82,7 +82,7 @@ impl Table {
     }
 
     fn slot(&self, home: Home, position: Position) -> Slot {
-        Slot((self.shape.bucket(home, position.offset) * SLOTS + position.slot) as u32)
+        Slot::new(self.shape.bucket(home, position.offset), position.slot)
     }
 
     /// The identity's slot if it is at home and not pending. Enough for most duplicates: one
@@ -217,15 +217,13 @@ impl Table {
     /// A slot's word; `None` for a number that no slot of this table has.
     #[inline]
     pub(crate) fn word(&self, slot: Slot) -> Option<&LeaseWord> {
-        let bucket = self.buckets.as_slice().get(slot.0 as usize / SLOTS)?;
-        bucket.words.get(slot.0 as usize % SLOTS)
+        self.buckets.as_slice().get(slot.bucket())?.words.get(slot.within())
     }
 
     /// Whether a slot holds the identity.
     #[cfg(all(test, lease_loom))]
     pub(super) fn holds(&self, slot: Slot, sought: &Sought) -> bool {
-        let bucket = &self.buckets.as_slice()[slot.0 as usize / SLOTS];
-        bucket.holds(slot.0 as usize % SLOTS, sought).is_some()
+        self.buckets.as_slice()[slot.bucket()].holds(slot.within(), sought).is_some()
     }
 
     /// The slots of `count` buckets from `first`, with their words in place.
@@ -236,7 +234,7 @@ impl Table {
     ) -> impl Iterator<Item = (Slot, &LeaseWord)> {
         let buckets = self.buckets.as_slice().iter().enumerate().skip(first).take(count);
         buckets.flat_map(|(number, bucket)| {
-            let slot = move |(i, word)| (Slot((number * SLOTS + i) as u32), word);
+            let slot = move |(i, word)| (Slot::new(number, i), word);
             bucket.words.iter().enumerate().map(slot)
         })
     }

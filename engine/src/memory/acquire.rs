@@ -71,22 +71,32 @@ impl MemoryStore {
             return Err(AcquireError::Closed);
         }
         let glimpse = self.clock.coarse();
-        if let Some(found) = self.entries.index.glance(&ask.sought)
+        let glanced = self.entries.index.glance(&ask.sought);
+        if let Some(found) = glanced
             && let Answer::Told(admission) = self.answer_live(ask, found, glimpse.moment)
         {
             return Ok(admission);
         }
-        self.admit(ask, self.clock.precise_after(glimpse))
+        self.admit(ask, glanced, self.clock.precise_after(glimpse))
     }
 
     /// The whole of acquire, for keys that no glance has found live.
-    fn admit(&self, ask: &Ask<'_>, mut now: Moment) -> Result<Admission, AcquireError> {
-        sweep::leaf(&self.entries, ask.mine, now.tick(), usize::MAX);
+    fn admit(
+        &self,
+        ask: &Ask<'_>,
+        glanced: Option<Found>,
+        mut now: Moment,
+    ) -> Result<Admission, AcquireError> {
+        if self.entries.expiry.is_due(now.tick()) {
+            sweep::leaf(&self.entries, ask.mine, now.tick(), usize::MAX);
+        }
         let mut place = None;
+        // What was found is the key's slot wherever others may look, so it may be taken at once.
+        let mut known = glanced.map(Look::Found);
         // Ends: each turn means that another thread moved something, or brings a place that the
         // next turns keep, or reclaims what was due. Rivals at a full store move nothing.
         loop {
-            let look = self.entries.index.look(&ask.sought);
+            let look = known.take().unwrap_or_else(|| self.entries.index.look(&ask.sought));
             if let Look::Found(found) = look {
                 match self.answer_live(ask, found, now) {
                     Answer::Told(admission) => return Ok(admission),

@@ -54,10 +54,6 @@ impl AtomicU64 {
         self.touched().store(value, ordering);
     }
 
-    pub(crate) fn swap(&self, value: u64, ordering: Ordering) -> u64 {
-        self.touched().swap(value, ordering)
-    }
-
     pub(crate) fn fetch_add(&self, value: u64, ordering: Ordering) -> u64 {
         self.touched().fetch_add(value, ordering)
     }
@@ -68,14 +64,6 @@ impl AtomicU64 {
 
     pub(crate) fn fetch_or(&self, value: u64, ordering: Ordering) -> u64 {
         self.touched().fetch_or(value, ordering)
-    }
-
-    pub(crate) fn fetch_and(&self, value: u64, ordering: Ordering) -> u64 {
-        self.touched().fetch_and(value, ordering)
-    }
-
-    pub(crate) fn fetch_min(&self, value: u64, ordering: Ordering) -> u64 {
-        self.touched().fetch_min(value, ordering)
     }
 
     pub(crate) fn compare_exchange(
@@ -111,17 +99,5 @@ impl AtomicU32 {
 
     pub(crate) fn store(&self, value: u32, ordering: Ordering) {
         self.touched().store(value, ordering);
-    }
-
-    pub(crate) fn swap(&self, value: u32, ordering: Ordering) -> u32 {
-        self.touched().swap(value, ordering)
-    }
-
-    pub(crate) fn fetch_add(&self, value: u32, ordering: Ordering) -> u32 {
-        self.touched().fetch_add(value, ordering)
-    }
-
-    pub(crate) fn fetch_sub(&self, value: u32, ordering: Ordering) -> u32 {
-        self.touched().fetch_sub(value, ordering)
     }
 }
