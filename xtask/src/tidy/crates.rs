@@ -40,6 +40,7 @@ const CRATES: &[Crate] = &[
         sees: &["leasehold", "leasehold-http"],
         tests_see: &["leasehold-conformance"],
     },
+    Crate { package: "stress", sees: &["leasehold"], tests_see: &[] },
     Crate { package: "xtask", sees: &[], tests_see: &[] },
 ];
 

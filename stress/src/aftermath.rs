@@ -1,0 +1,62 @@
+//! What must hold once nothing runs any more: nothing is left, and everything can be had again.
+
+use std::sync::atomic::Ordering;
+use std::thread;
+
+use leasehold::{AcquireError, Admission, Terms};
+
+use crate::arena::{Arena, LONG_MS, ttl};
+use crate::claim::{Checked, Claim, check};
+
+/// How often a store on the system's clock is swept, a yield apart, until everything has expired.
+/// Its entries last for less than a second; this takes far longer.
+const SWEEPS: u32 = 20_000_000;
+
+/// Checks a store whose players have settled all that does not expire.
+pub(crate) fn check_rest(arena: &Arena) -> Checked {
+    arena.time.advance(2 * LONG_MS);
+    check_empty(arena, "everything has expired")?;
+    let mut leases = Vec::new();
+    let keys = arena.keys.iter().map(|key| key.identity);
+    let others = (0..=arena.shape.bound).map(|n| arena.store.identify(&[b"end", &n.to_le_bytes()]));
+    let terms = Terms::new(ttl(LONG_MS));
+    for (place, identity) in keys.chain(others).take(arena.shape.bound + 1).enumerate() {
+        let answer = arena.store.acquire(identity, &terms);
+        let (claim, fits) = match (&answer, place < arena.shape.bound) {
+            (Ok(Admission::InFlight { .. } | Admission::Completed { .. }), _) => {
+                (Claim::KeysComeFree, false)
+            }
+            (Ok(Admission::Granted(_)), true) | (Err(AcquireError::Full), false) => {
+                (Claim::PlacesAreWhole, true)
+            }
+            _ => (Claim::PlacesAreWhole, false),
+        };
+        check(fits, claim, || format!("key {place} in an empty store: {answer:?}"))?;
+        if let Ok(Admission::Granted(lease)) = answer {
+            leases.push(lease);
+        }
+    }
+    let entries = arena.store.usage().entries;
+    check(entries == arena.shape.bound, Claim::UsageIsExact, || {
+        format!("{entries} entries in a full store")
+    })?;
+    for lease in &mut leases {
+        let answer = arena.store.release(lease);
+        check(answer.is_ok(), Claim::HolderSettles, || format!("a last release: {answer:?}"))?;
+    }
+    check_empty(arena, "everything was released")
+}
+
+/// Sweeps until nothing is left.
+fn check_empty(arena: &Arena, when: &str) -> Checked {
+    let sweeps = if arena.time.is_manual() { 1 } else { SWEEPS };
+    for _ in 0..sweeps {
+        arena.store.sweep_all();
+        if arena.store.usage().entries == 0 || arena.stop.load(Ordering::Relaxed) {
+            break;
+        }
+        thread::yield_now();
+    }
+    let entries = arena.store.usage().entries;
+    check(entries == 0, Claim::UsageIsExact, || format!("{entries} entries after {when}"))
+}
