@@ -4,12 +4,15 @@ mod acceptance;
 mod bench;
 mod checks;
 mod demo;
+mod faults;
 mod features;
 mod gateway;
 mod release;
+mod stress;
 
 use std::path::Path;
 use std::process::ExitCode;
+use std::str::FromStr;
 
 use crate::failure::Failure;
 use crate::stopwatch::Stopwatch;
@@ -80,6 +83,12 @@ pub(crate) const JOBS: &[Job] = &[
         run: |root, _| checks::loom(root),
     },
     Job {
+        name: "stress",
+        about: "tiny stores while accesses pause; five million acquires, or --acquires N",
+        in_ci: true,
+        run: |root, options| stress::run_all(root, options.acquires),
+    },
+    Job {
         name: "soak",
         about: "ten million operations: the count is exact and memory does not grow",
         in_ci: true,
@@ -98,6 +107,12 @@ pub(crate) const JOBS: &[Job] = &[
         run: acceptance::run,
     },
     Job {
+        name: "faults",
+        about: "the stress run finds each fault of xtask/faults, or --only NAME; minutes",
+        in_ci: false,
+        run: faults::run_all,
+    },
+    Job {
         name: "bench",
         about: "all figures, target/bench/report.html and docs/bench.svg; half an hour",
         in_ci: false,
@@ -110,27 +125,39 @@ pub(crate) const JOBS: &[Job] = &[
 pub(crate) struct Options {
     /// How often the acceptance cases run, one after the other.
     times: u32,
+    /// How many acquires the stress run makes, if not its own number.
+    acquires: Option<u64>,
+    /// The one fault to plant.
+    only: Option<String>,
 }
 
 impl Options {
-    /// Reads `--times N`. Where `CI` is set three is the default, else one.
+    /// Reads `--times N`, `--acquires N` and `--only NAME`. Where `CI` is set the cases run three
+    /// times by default, else once.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
-        let mut times = if std::env::var_os("CI").is_some() { 3 } else { 1 };
+        let times = if std::env::var_os("CI").is_some() { 3 } else { 1 };
+        let mut options = Self { times, acquires: None, only: None };
         while let Some(argument) = arguments.next() {
-            if argument != "--times" {
-                return Err(Failure::new(format!(
-                    "`{argument}` is not understood; there is --times N"
-                )));
-            }
             let value = arguments.next().unwrap_or_default();
-            times = value
-                .parse()
-                .ok()
-                .filter(|times| *times > 0)
-                .ok_or_else(|| Failure::new("--times needs a number above zero"))?;
+            match argument.as_str() {
+                "--times" => options.times = above_zero(&argument, &value)?,
+                "--acquires" => options.acquires = Some(above_zero(&argument, &value)?),
+                "--only" if !value.is_empty() => options.only = Some(value),
+                _ => {
+                    return Err(Failure::new(format!(
+                        "`{argument}` is not understood; there are --times N, --acquires N and \
+                         --only NAME"
+                    )));
+                }
+            }
         }
-        Ok(Self { times })
+        Ok(options)
     }
+}
+
+fn above_zero<T: FromStr + Default + PartialEq>(name: &str, value: &str) -> Result<T, Failure> {
+    let number = value.parse().ok().filter(|number| *number != T::default());
+    number.ok_or_else(|| Failure::new(format!("{name} needs a number above zero")))
 }
 
 /// How one job ended.
@@ -216,9 +243,18 @@ mod tests {
     }
 
     #[test]
-    fn times_is_a_number_above_zero_and_nothing_else_is_taken() {
-        assert_eq!(parse(&["--times", "5"]), Ok(Options { times: 5 }));
-        for wrong in [&["--times"][..], &["--times", "0"], &["--times", "x"], &["--tmes", "1"]] {
+    fn numbers_are_above_zero_and_nothing_else_is_taken() {
+        let one = Options { times: 5, acquires: Some(7), only: Some("x".into()) };
+        let all = ["--times", "5", "--acquires", "7", "--only", "x"];
+        assert_eq!(parse(&all), Ok(one));
+        for wrong in [
+            &["--times"][..],
+            &["--times", "0"],
+            &["--times", "-1"],
+            &["--acquires", "x"],
+            &["--only"],
+            &["--tmes", "1"],
+        ] {
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }
     }

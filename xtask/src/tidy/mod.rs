@@ -16,7 +16,7 @@ mod names;
 mod orderings;
 mod sizes;
 mod text;
-mod tree;
+pub(crate) mod tree;
 mod unsafety;
 mod witnesses;
 
