@@ -36,18 +36,26 @@ pub struct MemoryConfig {
     pub pages: Pages,
 }
 
-/// How the memory of a store's table is mapped. Both are off by default, and both are for large
-/// stores: below some megabytes they make no difference.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+/// How the memory of a store's table is mapped. For tables below some megabytes it makes no
+/// difference.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Pages {
-    /// Asks for huge pages, where the system has them (on Linux by `madvise`). Saves part of each
-    /// miss, 14 to 20 percent of a verb in a large store. Costs memory that a store which is never
-    /// filled would not touch, since a page is then 2 MiB. A system that refuses is not an error.
+    /// Asks for huge pages, where the system has them (on Linux by `madvise`); default true. Saves
+    /// 10 to 20 percent of a verb in a store of a million keys. Costs memory in a store that is
+    /// much larger than what it holds: keys spread over the whole table, so that some hundred of
+    /// them per gigabyte touch all of it, instead of some hundred thousand with small pages; and
+    /// the first touch of a page takes some 100 µs. A system that refuses is not an error.
     pub huge: bool,
-    /// Touches every page when the store is made, so that no later call pays for that: some
-    /// microseconds each. Costs the whole [footprint](MemoryConfig::footprint) at once, and some
-    /// 0.3 s a gigabyte at construction.
+    /// Touches every page when the store is made, so that no later call pays for that; default
+    /// false. Costs the whole [footprint](crate::Footprint) at once, and some 0.3 s a gigabyte at
+    /// construction.
     pub prefault: bool,
+}
+
+impl Default for Pages {
+    fn default() -> Self {
+        Self { huge: true, prefault: false }
+    }
 }
 
 impl MemoryConfig {

@@ -90,12 +90,17 @@ impl Entries {
 
     /// Ends an entry if its word is still the one that was seen: then its place is free for any
     /// key. The outcome may go last, since it counts for its own generation alone.
-    pub(crate) fn end(&self, mine: Mine<'_>, found: Found) -> bool {
+    pub(crate) fn end(
+        &self,
+        mine: Mine<'_>,
+        found: Found,
+        kill: fn(&LeaseWord, Word) -> Option<Word>,
+    ) -> bool {
         let Some(cell) = self.index.word(found.slot) else {
             return false;
         };
         let ending = mine.begin_end();
-        if cell.kill(found.word).is_none() {
+        if kill(cell, found.word).is_none() {
             return false;
         }
         ending.ended();

@@ -10,9 +10,6 @@ use crate::index::{Found, Slot};
 use crate::stats::Event;
 use crate::word::{LeaseWord, Phase};
 
-/// Spreads the threads' numbers over the leaves: odd, large against a node's children.
-const HINT_STRIDE: usize = 0x9e37_79b1;
-
 /// Ends entries that are due until `budget` were ended or no leaf is due; gives their number.
 pub(crate) fn entries(entries: &Entries, mine: Mine<'_>, now: Tick, budget: usize) -> usize {
     let mut reclaimed = 0;
@@ -27,8 +24,11 @@ pub(crate) fn entries(entries: &Entries, mine: Mine<'_>, now: Tick, budget: usiz
 
 /// Looks at one leaf that is due; nothing if none is.
 pub(crate) fn leaf(entries: &Entries, mine: Mine<'_>, now: Tick, budget: usize) -> Option<usize> {
-    let raise = entries.expiry.next_due(now, mine.number().wrapping_mul(HINT_STRIDE))?;
-    let first = raise.leaf().0 as usize * BUCKETS_PER_LEAF;
+    let raise = entries.expiry.next_due(now, mine.cursor())?;
+    let number = raise.leaf().0 as usize;
+    mine.set_cursor(number + 1);
+    let first = number * BUCKETS_PER_LEAF;
+    entries.index.prefetch_words(first, BUCKETS_PER_LEAF);
     let mut reclaimed = 0;
     let mut earliest = Deadline(LAST_TICK);
     for (slot, cell) in entries.index.slots(first, BUCKETS_PER_LEAF) {
@@ -68,7 +68,7 @@ fn settle(
                 cell.retire(word);
             }
             Phase::InFlight | Phase::Committed => {
-                if entries.end(mine, Found { slot, word }) {
+                if entries.end(mine, Found { slot, word }, LeaseWord::reclaim) {
                     mine.count(Event::Reclaimed);
                     ended = true;
                 }

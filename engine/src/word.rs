@@ -12,7 +12,7 @@
 //!    ^  ^                         ^                  |  ^ |                     |
 //!    |  |                         +------ take ------+  +-+ renew               |
 //!    |  |                             (deadline passed)                         |
-//!    |  +---- kill (release, forget, reclaim) <------+--------------------------+
+//!    |  +---- kill (release, forget), reclaim <------+--------------------------+
 //!    +------- retire (only the deadline goes)
 //! ```
 //!
@@ -238,10 +238,16 @@ impl LeaseWord {
         self.swap(seen, seen.with_deadline(deadline))
     }
 
-    /// Ends a lease or a kept key: the linearization point of release, forget and reclaim.
+    /// Ends a lease or a kept key: the linearization point of release and forget.
     pub(crate) fn kill(&self, seen: Word) -> Option<Word> {
         debug_assert!(seen.is_kept(), "only what is kept is killed");
         self.swap(seen, seen.with_phase(Phase::Dead))
+    }
+
+    /// Ends what is due, and retires it.
+    pub(crate) fn reclaim(&self, seen: Word) -> Option<Word> {
+        debug_assert!(seen.is_kept(), "only what is kept is reclaimed");
+        self.swap(seen, seen.with_phase(Phase::Dead).with_deadline(RETIRED))
     }
 
     /// Takes the deadline, which is past, from a dead word.

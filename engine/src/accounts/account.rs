@@ -12,6 +12,7 @@ use super::busy::Busy;
 use super::hand::{Ending, Hold, Place};
 use super::places::Places;
 use crate::stats::{Event, Tally};
+use crate::sync::plain::{AtomicU64, Ordering};
 
 /// Who may write an account's tally and busy word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,6 +26,7 @@ pub(crate) enum Writers {
 /// One thread's account in one store.
 pub(super) struct Account {
     tally: Tally,
+    #[cfg(test)]
     number: u32,
     writers: Writers,
     /// Padded: others read and take from it, while its thread counts next to it.
@@ -35,12 +37,25 @@ pub(super) struct Account {
 struct Exposed {
     places: Places,
     busy: Busy,
+    /// Where the thread's next sweep begins. Nobody else looks at it; here it has room.
+    cursor: AtomicU64,
 }
 
 impl Account {
     pub(super) fn new(number: u32, writers: Writers) -> Self {
-        let exposed = Exposed { places: Places::new(0), busy: Busy::new() };
-        Self { tally: Tally::new(), number, writers, exposed: CachePadded::new(exposed) }
+        // Far from those of its neighbours in number: odd, and large against a node's children.
+        let cursor = AtomicU64::new(u64::from(number).wrapping_mul(0x9e37_79b1));
+        Self {
+            tally: Tally::new(),
+            #[cfg(test)]
+            number,
+            writers,
+            exposed: CachePadded::new(Exposed {
+                places: Places::new(0),
+                busy: Busy::new(),
+                cursor,
+            }),
+        }
     }
 
     pub(super) const fn tally(&self) -> &Tally {
@@ -82,7 +97,21 @@ impl<'a> Mine<'a> {
         }
     }
 
-    /// A number of this thread, below some thousands, for spreading work.
+    /// Where the thread's next sweep begins: a hint, so that threads meet less, and each goes on
+    /// where it was.
+    pub(crate) fn cursor(self) -> usize {
+        // `Relaxed`: a hint.
+        self.account.exposed.cursor.load(Ordering::Relaxed) as usize
+    }
+
+    /// Says where the next sweep begins.
+    pub(crate) fn set_cursor(self, cursor: usize) {
+        // `Relaxed`: a hint.
+        self.account.exposed.cursor.store(cursor as u64, Ordering::Relaxed);
+    }
+
+    /// The number of the account.
+    #[cfg(test)]
     pub(crate) const fn number(self) -> usize {
         self.account.number as usize
     }

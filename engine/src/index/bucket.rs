@@ -14,8 +14,9 @@
 //! pending word shows a stamp of the digest that is being written.
 
 use super::digest::Sought;
+use super::filter::Filter;
 use super::header::AtomicHeader;
-use super::sequence::SLOTS;
+use super::sequence::{Offset, SLOTS};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::word::{LeaseWord, Phase, Word};
 
@@ -51,23 +52,28 @@ impl Bucket {
     }
 
     /// The low half of a slot's digest, to be believed only with its word.
-    pub(super) fn low(&self, slot: usize) -> u64 {
+    #[inline]
+    fn low(&self, slot: usize) -> u64 {
         // [I1] `Acquire`: who reads a new digest sees its word pending, or later. Pairs with [I2].
         self.lows[slot].load(Ordering::Acquire)
     }
 
-    /// The slots whose digest may be the one sought.
+    /// The slots whose digest may be the one sought, by the digests alone.
     #[inline]
-    pub(super) fn candidates(&self, sought: &Sought) -> impl Iterator<Item = usize> {
-        let mut mask = 0_u32;
+    pub(super) fn candidates(&self, sought: &Sought) -> Slots {
+        Slots::that(|slot| self.low(slot) == sought.low)
+    }
+
+    /// Reads every slot: its word, then its digest, so that a digest is at least as new as its
+    /// word.
+    #[inline]
+    pub(super) fn read(&self) -> Seen {
+        let mut seen = Seen { words: [Word::from_bits(0); SLOTS], lows: [0; SLOTS] };
         for slot in 0..SLOTS {
-            mask |= u32::from(self.low(slot) == sought.low) << slot;
+            seen.words[slot] = self.words[slot].read();
+            seen.lows[slot] = self.low(slot);
         }
-        std::iter::from_fn(move || {
-            let slot = mask.trailing_zeros() as usize;
-            mask &= mask.wrapping_sub(1);
-            (slot < SLOTS).then_some(slot)
-        })
+        seen
     }
 
     /// The slot's word if the slot holds the identity, or is being given to it.
@@ -97,5 +103,64 @@ impl Bucket {
         // [I2] `Release`: the word was taken before its digest changes. Pairs with [I1].
         self.lows[slot].store(sought.low, Ordering::Release);
         self.highs[slot].store(sought.high, Ordering::Release);
+    }
+}
+
+/// One reading of a bucket's slots.
+#[derive(Debug)]
+pub(super) struct Seen {
+    words: [Word; SLOTS],
+    lows: [u64; SLOTS],
+}
+
+impl Seen {
+    /// The slots that may hold the identity, or may be being given to it.
+    #[inline]
+    pub(super) fn candidates(&self, sought: &Sought) -> Slots {
+        Slots::that(|slot| {
+            let pending = self.words[slot].phase() == Phase::Pending;
+            pending | (self.lows[slot] == sought.low)
+        })
+    }
+
+    #[inline]
+    pub(super) fn first_dead(&self) -> Option<usize> {
+        Slots::that(|slot| self.words[slot].phase() == Phase::Dead).next()
+    }
+
+    /// The filter of those that are so far from their home. Dead ones too, since they may be
+    /// granted again in place. It may be another home's, as far from it: then the filter says a
+    /// little too much. The digest of a pending one is not known yet.
+    pub(super) fn strays(&self, offset: Offset) -> Filter {
+        let strayed = Slots::that(|slot| {
+            let word = self.words[slot];
+            !word.was_never_used() && word.offset() == offset.to_bits()
+        });
+        strayed.fold(Filter::NONE, |filter, slot| {
+            let pending = self.words[slot].phase() == Phase::Pending;
+            filter.with(if pending { Filter::ALL } else { Filter::of(self.lows[slot]) })
+        })
+    }
+}
+
+/// Some slots of a bucket, in order.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Slots(u32);
+
+impl Slots {
+    #[inline]
+    fn that(are: impl Fn(usize) -> bool) -> Self {
+        Self((0..SLOTS).fold(0, |mask, slot| mask | u32::from(are(slot)) << slot))
+    }
+}
+
+impl Iterator for Slots {
+    type Item = usize;
+
+    #[inline]
+    fn next(&mut self) -> Option<usize> {
+        let slot = self.0.trailing_zeros() as usize;
+        self.0 &= self.0.wrapping_sub(1);
+        (slot < SLOTS).then_some(slot)
     }
 }

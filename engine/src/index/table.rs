@@ -9,7 +9,7 @@ use super::digest::Sought;
 use super::filter::Filter;
 use super::header::{Header, Position};
 use super::mapping::Buckets;
-use super::prefetch::prefetch;
+use super::prefetch::{prefetch, prefetch_words};
 use super::sequence::{Home, Offset, SLOTS, Shape};
 use super::{Claim, Found, Look, Slot};
 use crate::config::Pages;
@@ -76,6 +76,11 @@ impl Table {
         prefetch(self.bucket(sought.home, Offset::HOME));
     }
 
+    /// Starts to fetch the words of `count` buckets from `first`.
+    pub(crate) fn prefetch_words(&self, first: usize, count: usize) {
+        self.buckets.as_slice().iter().skip(first).take(count).for_each(prefetch_words);
+    }
+
     #[inline]
     fn bucket(&self, home: Home, offset: Offset) -> &Bucket {
         &self.buckets.as_slice()[self.shape.bucket(home, offset)]
@@ -126,28 +131,24 @@ impl Table {
     }
 
     /// Looks through the slots of one bucket.
+    #[inline]
     fn look_in(&self, sought: &Sought, offset: Offset, vacancy: &mut Vacancy) -> Option<Found> {
         let bucket = self.bucket(sought.home, offset);
-        for slot in 0..SLOTS {
-            let word = bucket.words[slot].read();
-            let low = bucket.low(slot);
-            let pending = word.phase() == Phase::Pending;
-            let position = Position { offset, slot };
-            if (pending || low == sought.low)
-                && let Some(word) = bucket.holds(slot, sought)
-            {
-                return Some(Found { slot: self.slot(sought.home, position), word });
-            }
-            if word.phase() == Phase::Dead && vacancy.dead.is_none() {
-                vacancy.dead = Some(position);
-            }
-            // Dead ones too, since they may be granted again in place. It may be another home's
-            // that is as far from it: then the filter says a little too much.
-            let strayed = !word.was_never_used() && word.offset() == offset.to_bits();
-            if !offset.is_home() && strayed {
+        let seen = bucket.read();
+        if let Some(found) = seen.candidates(sought).find_map(|slot| {
+            let word = bucket.holds(slot, sought)?;
+            Some(Found { slot: self.slot(sought.home, Position { offset, slot }), word })
+        }) {
+            return Some(found);
+        }
+        if vacancy.dead.is_none() {
+            vacancy.dead = seen.first_dead().map(|slot| Position { offset, slot });
+        }
+        if !offset.is_home() {
+            let strays = seen.strays(offset);
+            if strays != Filter::NONE {
                 vacancy.reach = offset;
-                let filter = if pending { Filter::ALL } else { Filter::of(low) };
-                vacancy.filter = vacancy.filter.with(filter);
+                vacancy.filter = vacancy.filter.with(strays);
             }
         }
         None

@@ -31,7 +31,7 @@ use crate::stats::{Event, Stats};
 use crate::sweep;
 use crate::sync::{AtomicU32, Ordering, yield_now};
 use crate::token::Tokens;
-use crate::word::Phase;
+use crate::word::{LeaseWord, Phase};
 
 /// Leases in this process's memory: lock-free, bounded, and gone when the process ends.
 ///
@@ -158,7 +158,7 @@ impl MemoryStore {
                 Phase::InFlight | Phase::Committed => {}
             }
             let live = found.word.is_live(self.clock.precise().tick());
-            if self.entries.end(mine, found) {
+            if self.entries.end(mine, found, LeaseWord::kill) {
                 if live {
                     mine.count(Event::Forgotten);
                 }

@@ -109,7 +109,9 @@ impl MemoryStore {
         let (spot, _) = self.spot(lease).ok_or(ReleaseError::Foreign)?;
         let mine = self.entries.accounts.mine();
         let Spot { slot, word, .. } = spot;
-        if word.phase() == Phase::InFlight && self.entries.end(mine, Found { slot, word }) {
+        if word.phase() == Phase::InFlight
+            && self.entries.end(mine, Found { slot, word }, LeaseWord::kill)
+        {
             mine.count(Event::Released);
             return Ok(());
         }
