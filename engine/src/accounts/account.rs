@@ -100,13 +100,13 @@ impl<'a> Mine<'a> {
     /// Where the thread's next sweep begins: a hint, so that threads meet less, and each goes on
     /// where it was.
     pub(crate) fn cursor(self) -> usize {
-        // `Relaxed`: a hint.
+        // [N6] `Relaxed`: a hint.
         self.account.exposed.cursor.load(Ordering::Relaxed) as usize
     }
 
     /// Says where the next sweep begins.
     pub(crate) fn set_cursor(self, cursor: usize) {
-        // `Relaxed`: a hint.
+        // [N6] `Relaxed`: a hint.
         self.account.exposed.cursor.store(cursor as u64, Ordering::Relaxed);
     }
 
