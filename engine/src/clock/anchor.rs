@@ -51,6 +51,7 @@ impl Anchor {
 
     /// The time, from the counter if it was anchored lately, else from the system. Both are in
     /// nanoseconds since the same moment.
+    #[inline]
     pub(super) fn read(&self, counter: impl Fn() -> u64, system: impl Fn() -> u64) -> Moment {
         // [Q1] `Acquire`: the note of this version, or a later one, is read below. Pairs with [Q3].
         let version = self.version.load(Ordering::Acquire);
@@ -64,9 +65,21 @@ impl Anchor {
         if whole && now.abs_diff(noted) < PERIOD_NANOS {
             return Moment::about(now.wrapping_sub(ahead), ERROR_NANOS);
         }
+        self.ask(whole.then_some(version), now, counter, system)
+    }
+
+    /// Asks the system, and notes what it says if the note of a version may be changed.
+    #[cold]
+    fn ask(
+        &self,
+        version: Option<u64>,
+        now: u64,
+        counter: impl Fn() -> u64,
+        system: impl Fn() -> u64,
+    ) -> Moment {
         let exact = system();
         let took = counter().wrapping_sub(now);
-        if whole && took <= NOTING_NANOS_MAX {
+        if let Some(version) = version.filter(|_| took <= NOTING_NANOS_MAX) {
             self.note(version, now, now.wrapping_sub(exact));
         }
         Moment::exactly(exact)

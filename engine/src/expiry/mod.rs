@@ -163,7 +163,6 @@ impl Deadlines {
     /// Raises the leaf to the earliest deadline that the caller saw in its slots since
     /// [`next_due`](Self::next_due) gave it; false if somebody filed there meanwhile, or was
     /// faster: then the leaf is left as it is.
-    #[expect(clippy::needless_pass_by_value, reason = "a raise ends once")]
     pub(crate) fn finish(&self, raise: Raise, earliest: Deadline) -> bool {
         let leaf = self.node(0, raise.leaf.0 as usize);
         leaf.is_some_and(|leaf| leaf.finish(raise.begun, earliest))

@@ -152,8 +152,12 @@ impl Outcomes {
     }
 
     /// The outcome that this generation left, if any.
+    #[inline]
     pub(crate) fn get(&self, slot: Slot, generation: Generation) -> Option<Outcome> {
-        let cell = &self.cells.get(slot)?.0;
+        Self::kept(&self.cells.get(slot)?.0, generation)
+    }
+
+    fn kept(cell: &Atomic<Kept>, generation: Generation) -> Option<Outcome> {
         let guard = &epoch::pin();
         let kept = load(cell, guard)?;
         (kept.generation == generation).then(|| kept.outcome.clone())
@@ -199,8 +203,14 @@ impl Outcomes {
     }
 
     /// Removes the outcome that this generation left, if it is there.
+    #[inline]
     pub(crate) fn clear(&self, slot: Slot, generation: Generation) {
-        let Some(Cell(cell)) = self.cells.get(slot) else { return };
+        if let Some(Cell(cell)) = self.cells.get(slot) {
+            Self::clear_cell(cell, generation);
+        }
+    }
+
+    fn clear_cell(cell: &Atomic<Kept>, generation: Generation) {
         let guard = &epoch::pin();
         step();
         // [O2] `Acquire`: see `put`.

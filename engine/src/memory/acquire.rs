@@ -57,6 +57,7 @@ impl MemoryStore {
     }
 
     /// What an acquire needs to know, and does not change while it runs.
+    #[inline]
     pub(super) fn ask<'a>(&'a self, identity: Identity, terms: &'a Terms) -> Ask<'a> {
         let fingerprint = terms.fingerprint.map(|bits| self.identities.of_fingerprint(&bits));
         if fingerprint.is_some() {
@@ -66,6 +67,7 @@ impl MemoryStore {
         Ask { identity, sought, terms, fingerprint, mine }
     }
 
+    #[inline]
     pub(super) fn answer(&self, ask: &Ask<'_>) -> Result<Admission, AcquireError> {
         if self.is_closed() {
             return Err(AcquireError::Closed);
@@ -80,7 +82,9 @@ impl MemoryStore {
         self.admit(ask, glanced, self.clock.precise_after(glimpse))
     }
 
-    /// The whole of acquire, for keys that no glance has found live.
+    /// The whole of acquire, for keys that no glance has found live. Apart, so that duplicates need
+    /// not make room for all that it keeps at hand.
+    #[inline(never)]
     fn admit(
         &self,
         ask: &Ask<'_>,
@@ -136,7 +140,7 @@ impl MemoryStore {
     }
 
     /// The answer if the entry is live.
-    #[inline]
+    #[inline(always)]
     fn answer_live(&self, ask: &Ask<'_>, found: Found, now: Moment) -> Answer {
         let Found { slot, word } = found;
         match word.phase() {
