@@ -108,7 +108,7 @@ impl Slot {
 }
 
 /// An identity's slot and its word, which belonged together at one moment.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Found {
     pub(crate) slot: Slot,
     pub(crate) word: Word,
@@ -121,6 +121,18 @@ pub(crate) enum Look {
     Found(Found),
     /// None does.
     Vacant(Vacancy),
+}
+
+impl Look {
+    /// Whether nothing has happened to the identity since an earlier look: it had the same slot
+    /// with the same word all the time, or none.
+    pub(crate) fn is_as(&self, earlier: &Self) -> bool {
+        match (self, earlier) {
+            (Self::Found(now), Self::Found(then)) => now == then,
+            (Self::Vacant(now), Self::Vacant(then)) => now.is_as(then),
+            _ => false,
+        }
+    }
 }
 
 /// The answer to a claim.

@@ -39,6 +39,14 @@ pub(crate) struct Vacancy {
     filter: Filter,
 }
 
+impl Vacancy {
+    /// Whether no slot was claimed under this home since an earlier look: a claim is made under the
+    /// header's designation alone, and uses it up.
+    pub(super) fn is_as(&self, earlier: &Self) -> bool {
+        self.header == earlier.header && self.designated == earlier.designated
+    }
+}
+
 impl Table {
     /// A table for so many entries, all slots unused.
     ///

@@ -116,7 +116,7 @@ impl MemoryStore {
             if place.is_none() && !takes_over {
                 place = self.entries.accounts.take(ask.mine);
                 if place.is_none() {
-                    if self.is_full(ask, now) {
+                    if self.is_full(ask, &look, now) {
                         ask.mine.count(Event::Full);
                         return Err(AcquireError::Full);
                     }
@@ -226,19 +226,17 @@ impl MemoryStore {
         Lease::new(token, self.clock.instant(deadline), spot.encode())
     }
 
-    /// Whether the store is full for this key, after everything that is due was reclaimed. If not,
-    /// the caller looks again.
+    /// Whether the store is full for this key, which the look has found free, after everything that
+    /// is due was reclaimed. If not, the caller looks again.
     #[cold]
-    fn is_full(&self, ask: &Ask<'_>, now: Moment) -> bool {
+    fn is_full(&self, ask: &Ask<'_>, look: &Look, now: Moment) -> bool {
         if sweep::entries(&self.entries, ask.mine, now.tick(), SWEEP_BUDGET_FULL) > 0 {
             return false;
         }
         match self.entries.accounts.verdict() {
-            // A rival for this key may have got the last place: then the key is in flight.
-            Verdict::Full => match self.entries.index.look(&ask.sought) {
-                Look::Found(found) => found.word.phase() == Phase::Dead,
-                Look::Vacant(_) => true,
-            },
+            // A rival for this key may have got the last place, and may have ended since: then the
+            // key was in flight when the store was full. Or it was free all the time.
+            Verdict::Full => self.entries.index.look(&ask.sought).is_as(look),
             Verdict::Free => false,
             Verdict::Unsettled => {
                 yield_now();
