@@ -133,22 +133,6 @@ fn a_slot_that_changes_hands_never_answers_for_its_old_key() {
     });
 }
 
-/// The same with two seekers of the old key: one of them wins, in the old slot or in a new one.
-#[test]
-fn a_slot_that_changes_hands_leaves_one_winner_of_its_old_key() {
-    explore_wide(500, &["granted, in flight", "in flight, granted"], || {
-        let (store, _) = store(3);
-        let (k, l) = (key(&store, "k"), key(&store, "l"));
-        store.release(&mut granted(&store, k)).expect("the lease is current");
-        let claimer = beside(&store, move |store| word(&store.acquire(l, &terms())));
-        let rival = beside(&store, move |store| word(&store.acquire(k, &terms())));
-        let one = word(&store.acquire(k, &terms()));
-        let outcome = format!("{one}, {}", rival.join().expect("no panic"));
-        assert_eq!(claimer.join().expect("no panic"), "granted");
-        outcome
-    });
-}
-
 #[test]
 fn a_takeover_never_shows_the_old_fingerprint() {
     explore(50, &["granted, in flight", "in flight, granted"], || {

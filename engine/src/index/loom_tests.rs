@@ -162,6 +162,23 @@ fn a_dead_slot_goes_to_its_own_key_or_to_another_never_to_both() {
     });
 }
 
+/// The same with two seekers of the old key: one of them wins, in the old slot or in a new one.
+#[test]
+fn a_slot_that_changes_hands_leaves_one_winner_of_its_old_key() {
+    explore(1, &["the first", "the second"], || {
+        let table = table();
+        assert!(grant(&table, ONE));
+        end(&table, ONE);
+        let claimer = beside(&table, |table| grant(table, THREE));
+        let other = beside(&table, |table| grant(table, ONE));
+        let own = grant(&table, ONE);
+        assert!(claimer.join().expect("no panic"));
+        let winner = winner(own, other.join().expect("no panic"));
+        assert_eq!([lives(&table, ONE), lives(&table, THREE)], [1, 1]);
+        winner
+    });
+}
+
 /// Beside two claims of one key a third thread's claim makes the header anew.
 #[test]
 fn one_key_is_granted_once_beside_a_claim_of_another() {
