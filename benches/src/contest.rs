@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::figures::{Figure, OURS, median};
+use crate::figures::{Figure, median};
 use crate::key::Key;
 use crate::passes::{self, Shift};
 use crate::stopwatch::Stopwatch;
@@ -22,6 +22,9 @@ pub const WORKLOADS: [(&str, &str); 5] = [
     ("W4", "hot: all threads acquire and release the same 16 keys"),
     ("W5", "churn: W1 with keys kept for 50 to 350 ms, closed loop"),
 ];
+
+/// What only we have: its figure stands beside that of W2, and there is no rival to it.
+pub const BATCHES: (&str, &str) = ("B16", "batch: acquire_many of 16 committed keys");
 
 /// The size that churn is listed under: what rate and ttl lead to, roughly.
 pub const CHURN_LIVE: usize = 1_000_000;
@@ -113,6 +116,7 @@ fn churned() -> Vec<(&'static str, Measure<ChurnLists>)> {
 struct Lists {
     live: Vec<Key>,
     duplicates: Vec<Key>,
+    batches: Vec<Key>,
     fresh: Vec<Key>,
     failing: Vec<Key>,
     hot: Vec<Key>,
@@ -124,8 +128,14 @@ impl Lists {
     fn new(live: usize) -> Self {
         let list = |purpose, count| workload::keys(purpose).take(count).collect::<Vec<_>>();
         let live_keys = list(Purpose::Live, live);
+        let asked = live.clamp(1_000, 200_000);
+        // One list for both, so that the batches ask for keys that the single calls have not just
+        // brought into a cache.
+        let mut duplicates = workload::duplicates(&live_keys, 2 * asked);
+        let batches = duplicates.split_off(asked);
         Self {
-            duplicates: workload::duplicates(&live_keys, live.clamp(1_000, 200_000)),
+            duplicates,
+            batches,
             // A tenth more at most, so that the store stays about as full as it was.
             fresh: list(Purpose::Fresh, (live / 10).clamp(1, 200_000)),
             failing: list(Purpose::Failing, (live / 2).clamp(1_000, 100_000)),
@@ -148,7 +158,8 @@ struct ChurnLists {
 /// Fills a store and runs the workloads of a size over it.
 ///
 /// Duplicates come first, since they change nothing. Lifecycles come before retries, since these
-/// leave places and records behind that make what follows cheaper, or dearer.
+/// leave places and records behind that make what follows cheaper, or dearer. Batches come last:
+/// they must not warm a cache for what is compared with rivals.
 fn one_size<S: Store>(plan: &Plan, lists: &Lists) -> Round {
     let mut round = Round::new();
     let longest = PASS_MAX / u32::try_from(lists.laps).unwrap_or(1);
@@ -169,6 +180,9 @@ fn one_size<S: Store>(plan: &Plan, lists: &Lists) -> Round {
         timed("W1", &lists.fresh, passes::lifecycle);
         timed("W3", &lists.failing, passes::retry);
         timed("W4", &lists.hot, passes::hot);
+        if S::PROMISES.takes_batches {
+            timed(BATCHES.0, &lists.batches, passes::batches);
+        }
         std::hint::black_box(store.entries());
     }
     round
@@ -269,25 +283,21 @@ fn figure(workload: &str, threads: usize, live: usize, store: &str, works: &[Wor
         wrong: sum(|work| work.wrong) / sum(|work| work.operations).max(1.0),
         ratio_to_best_rival: None,
         best_rival: None,
+        ratio_to_single_calls: None,
     }
-}
-
-/// Whether a name is a store's or a workload's.
-#[must_use]
-pub fn is_store(name: &str) -> bool {
-    name == OURS || store_names().contains(&name)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::figures::OURS;
 
     #[test]
     fn every_store_has_a_figure_for_every_workload_and_number_of_threads() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
         let plan = Plan {
             stores: names(&store_names()),
-            workloads: names(&["W1", "W2", "W3", "W4"]),
+            workloads: names(&["W1", "W2", "W3", "W4", "B16"]),
             threads: vec![1, 2],
             rounds: 2,
             budget: Duration::MAX,
@@ -295,10 +305,11 @@ mod tests {
         };
         let lists = Lists { laps: 1, ..Lists::new(500) };
         let figures = rounds(&plan, 500, &sized(), &lists);
-        assert_eq!(figures.len(), 8 * 4 * 2);
+        assert_eq!(figures.len(), 8 * 4 * 2 + 2);
         assert!(figures.iter().all(|figure| figure.rounds == 2 && figure.ns_per_op > 0.0));
-        let first = figures.first().map(|figure| (figure.workload.as_str(), figure.store.as_str()));
-        assert_eq!(first, Some(("W1", OURS)));
+        let batches: Vec<_> = figures.iter().filter(|figure| figure.workload == "B16").collect();
+        assert!(batches.iter().all(|figure| figure.store == OURS && figure.wrong == 0.0));
+        assert_eq!(batches.len(), 2);
     }
 
     #[test]

@@ -8,7 +8,7 @@ pub const OURS: &str = "leasehold";
 /// One figure of the comparison.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Figure {
-    /// `W1` to `W5`.
+    /// `W1` to `W5`, or `B16`.
     pub workload: String,
     /// Threads at work.
     pub threads: usize,
@@ -29,6 +29,9 @@ pub struct Figure {
     /// For our store: whose figure that is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub best_rival: Option<String>,
+    /// For batches: what the same keys cost one by one, by this. Above one a batch is cheaper.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ratio_to_single_calls: Option<f64>,
 }
 
 /// The middle value, or the mean of the two in the middle; not a number if there is none.
@@ -44,7 +47,8 @@ pub fn median(values: &[f64]) -> f64 {
     }
 }
 
-/// Compares our figures with the best rival's of the same workload, threads and size.
+/// Compares our figures with the best rival's of the same workload, threads and size; and batches
+/// with single calls.
 pub fn compare(figures: &mut [Figure]) {
     let all = figures.to_vec();
     for ours in figures.iter_mut().filter(|figure| figure.store == OURS) {
@@ -56,6 +60,13 @@ pub fn compare(figures: &mut [Figure]) {
         let best = rivals.min_by(|one, other| one.ns_per_op.total_cmp(&other.ns_per_op));
         ours.ratio_to_best_rival = best.map(|best| best.ns_per_op / ours.ns_per_op);
         ours.best_rival = best.map(|best| best.store.clone());
+        let single = all.iter().find(|single| {
+            (single.store.as_str(), single.workload.as_str()) == (OURS, "W2")
+                && (single.threads, single.live) == (ours.threads, ours.live)
+        });
+        ours.ratio_to_single_calls = single
+            .filter(|_| ours.workload == "B16")
+            .map(|single| single.ns_per_op / ours.ns_per_op);
     }
 }
 
@@ -103,6 +114,7 @@ mod tests {
             wrong: 0.0,
             ratio_to_best_rival: None,
             best_rival: None,
+            ratio_to_single_calls: None,
         }
     }
 
@@ -128,6 +140,20 @@ mod tests {
         assert!(figures[1..].iter().all(|figure| figure.ratio_to_best_rival.is_none()));
         let line = serde_json::to_string(&figures[1]).expect("plain data");
         assert!(!line.contains("ratio"), "{line}");
+    }
+
+    #[test]
+    fn a_batch_is_compared_with_our_single_calls_and_with_no_rival() {
+        let mut figures = [
+            figure("B16", OURS, 10.0),
+            figure("W2", "a", 15.0),
+            figure("W2", OURS, 20.0),
+            figure("W1", OURS, 40.0),
+        ];
+        compare(&mut figures);
+        assert_eq!(figures[0].ratio_to_single_calls, Some(2.0));
+        assert_eq!((figures[0].ratio_to_best_rival, &figures[0].best_rival), (None, &None));
+        assert!(figures[1..].iter().all(|figure| figure.ratio_to_single_calls.is_none()));
     }
 
     #[test]

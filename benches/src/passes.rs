@@ -6,10 +6,12 @@ use crate::key::Key;
 use crate::stopwatch::Stopwatch;
 use crate::store::{Answer, Store};
 use crate::team::{self, Share, Work};
-use crate::workload::KEPT_TTL;
+use crate::workload::{BATCH, KEPT_TTL};
 
 /// Operations between two looks at the clock that ends a pass.
 const STRIDE: usize = 64;
+
+const _: () = assert!(STRIDE.is_multiple_of(BATCH), "a stride is cut into whole batches");
 
 /// Who works, and how long at most.
 #[derive(Clone, Copy, Debug)]
@@ -29,14 +31,21 @@ pub fn part<T>(of: &[T], thread: usize, threads: usize) -> &[T] {
 
 /// Runs each thread over its part of the keys, until they or the time are used up.
 fn pass(keys: &[Key], shift: Shift, operation: impl Fn(&Key) -> bool + Sync) -> Work {
+    strides(keys, shift, |stride, share| {
+        for key in stride {
+            share.count(operation(key));
+        }
+    })
+}
+
+/// The same, a stride of keys at a time.
+fn strides(keys: &[Key], shift: Shift, work: impl Fn(&[Key], &mut Share) + Sync) -> Work {
     let Shift { threads, longest } = shift;
     team::run(threads, |thread| {
         let stopwatch = Stopwatch::start();
         let mut share = Share::default();
         for stride in part(keys, thread, threads).chunks(STRIDE) {
-            for key in stride {
-                share.count(operation(key));
-            }
+            work(stride, &mut share);
             if stopwatch.elapsed() > longest {
                 break;
             }
@@ -69,6 +78,17 @@ pub fn lifecycle<S: Store>(store: &S, fresh: &[Key], shift: Shift) -> Work {
 /// W2: acquire of committed keys.
 pub fn duplicate<S: Store>(store: &S, committed: &[Key], shift: Shift) -> Work {
     pass(committed, shift, |key| matches!(store.acquire(key), Answer::Completed))
+}
+
+/// B16: one call for every [`BATCH`] committed keys, each of which counts as an operation; keys that
+/// do not fill a batch are not asked for.
+pub fn batches<S: Store>(store: &S, committed: &[Key], shift: Shift) -> Work {
+    strides(committed, shift, |stride, share| {
+        for batch in stride.as_chunks::<BATCH>().0 {
+            share.operations += BATCH as u64;
+            share.wrong += (BATCH - store.completed_of(batch)) as u64;
+        }
+    })
 }
 
 /// W3: acquire and release of fresh keys.
@@ -155,6 +175,22 @@ mod tests {
     #[test]
     fn every_pass_of_every_store_goes_as_expected() {
         crate::for_each_store!(everything_goes_as_expected);
+    }
+
+    #[test]
+    fn every_key_of_a_batch_is_an_operation_and_only_kept_keys_are_as_expected() {
+        let list = |purpose, count| keys(purpose).take(count).collect::<Vec<_>>();
+        let live = list(Purpose::Live, 1_024);
+        let store = Leasehold::new(bound(1_024), Duration::from_secs(60), Watch::system());
+        fill(&store, &live);
+        for threads in [1, 2] {
+            let shift = Shift { threads, longest: Duration::MAX };
+            let work = batches(&store, &live, shift);
+            assert_eq!((work.operations, work.wrong), (1_024, 0));
+        }
+        let shift = Shift { threads: 1, longest: Duration::MAX };
+        let work = batches(&store, &list(Purpose::Fresh, 20), shift);
+        assert_eq!((work.operations, work.wrong), (16, 16));
     }
 
     #[test]

@@ -15,6 +15,9 @@ pub const LEASE_TTL: Duration = Duration::from_secs(30);
 /// How long a key is kept: the gateway's default.
 pub const KEPT_TTL: Duration = Duration::from_secs(24 * 60 * 60);
 
+/// Keys in a batch.
+pub const BATCH: usize = 16;
+
 /// How full a store is before a workload starts: live keys by bound, in percent.
 const LOAD_PERCENT: usize = 70;
 

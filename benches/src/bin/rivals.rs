@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Parser;
-use leasehold_benches::contest::{self, Plan, WORKLOADS};
+use leasehold_benches::contest::{self, BATCHES, Plan, WORKLOADS};
 use leasehold_benches::figures::{self, Figure, OURS};
 use leasehold_benches::machine::Machine;
 use leasehold_benches::stopwatch::Stopwatch;
@@ -69,9 +69,10 @@ impl Arguments {
     }
 
     fn plan(&self) -> Result<Plan, String> {
-        let workloads = WORKLOADS.map(|(name, _)| name);
+        let workloads = WORKLOADS.into_iter().chain([BATCHES]).map(|(name, _)| name);
+        let workloads: Vec<_> = workloads.collect();
         let lowered = |name: &str| name.to_lowercase();
-        let all = || contest::store_names().into_iter().chain(workloads);
+        let all = || contest::store_names().into_iter().chain(workloads.iter().copied());
         if let Some(name) =
             self.only.iter().find(|name| !all().any(|known| lowered(known) == lowered(name)))
         {
@@ -173,7 +174,8 @@ fn print_tables(figures: &[Figure]) {
     let Some(first) = figures.first() else {
         return;
     };
-    let columns: BTreeSet<_> = figures.iter().map(|f| (f.workload.clone(), f.threads)).collect();
+    let compared = figures.iter().filter(|figure| figure.workload != BATCHES.0);
+    let columns: BTreeSet<_> = compared.map(|f| (f.workload.clone(), f.threads)).collect();
     let at = |store: &str, column: &(String, usize)| {
         figures
             .iter()
@@ -204,7 +206,20 @@ fn print_tables(figures: &[Figure]) {
     };
     table.push(row("ratio to best rival", &ratio));
     table.push(row("best rival", &rival));
-    println!("{table}");
+    if !columns.is_empty() {
+        println!("{table}");
+    }
+    figures.iter().filter_map(batch_line).for_each(|line| println!("{line}"));
+}
+
+/// What a batch costs by the key, which no rival can be asked.
+fn batch_line(figure: &Figure) -> Option<String> {
+    let (name, about) = BATCHES;
+    let by_key = format!("{name} x{}, {about}: {} ns per key", figure.threads, cost(figure));
+    (figure.workload == name).then(|| match figure.ratio_to_single_calls {
+        Some(ratio) => format!("{by_key}, W2 / {name} = {ratio:.2}\n"),
+        None => format!("{by_key}\n"),
+    })
 }
 
 /// A cost, with a mark if the store lost keys on the way.
@@ -228,6 +243,8 @@ mod tests {
         let some = plan(&["--only", "leasehold,SCC,w2"]).expect("known names");
         assert_eq!(some.stores, ["leasehold", "scc"]);
         assert_eq!(some.workloads, ["W2"]);
+        let batches = plan(&["--only", "b16"]).expect("a known name");
+        assert_eq!(batches.workloads, ["B16"]);
         let one = plan(&["--only", "W5"]).expect("a known name");
         assert_eq!(one.stores, contest::store_names());
         assert!(plan(&["--only", "redis"]).is_err_and(|why| why.contains("quick_cache")));

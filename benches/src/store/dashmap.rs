@@ -34,8 +34,12 @@ impl DashMap {
 impl Store for DashMap {
     const NAME: &'static str = "dashmap";
 
-    const PROMISES: Promises =
-        Promises { keeps_live_keys: true, refuses_at_bound: true, orders_expiry: false };
+    const PROMISES: Promises = Promises {
+        keeps_live_keys: true,
+        refuses_at_bound: true,
+        orders_expiry: false,
+        takes_batches: false,
+    };
 
     type Lease = u64;
 

@@ -6,7 +6,7 @@ use leasehold::{AcquireError, Admission, Lease, MemoryStore, Terms, Ttl};
 
 use super::{Answer, Promises, Store, Watch};
 use crate::key::Key;
-use crate::workload;
+use crate::workload::{self, BATCH};
 
 /// A memory store on the system's clock, and the terms of every acquire.
 #[derive(Debug)]
@@ -18,8 +18,12 @@ pub struct Leasehold {
 impl Store for Leasehold {
     const NAME: &'static str = "leasehold";
 
-    const PROMISES: Promises =
-        Promises { keeps_live_keys: true, refuses_at_bound: true, orders_expiry: true };
+    const PROMISES: Promises = Promises {
+        keeps_live_keys: true,
+        refuses_at_bound: true,
+        orders_expiry: true,
+        takes_batches: true,
+    };
 
     type Lease = Lease;
 
@@ -46,6 +50,14 @@ impl Store for Leasehold {
     #[inline]
     fn release(&self, _key: &Key, mut lease: Lease) -> bool {
         self.store.release(&mut lease).is_ok()
+    }
+
+    #[inline]
+    fn completed_of(&self, keys: &[Key; BATCH]) -> usize {
+        let identities = keys.each_ref().map(|key| self.store.identify(&key.parts()));
+        let answers = self.store.acquire_many(&identities, &self.terms);
+        let is_completed = |answer: &&_| matches!(answer, Ok(Admission::Completed { .. }));
+        answers.iter().filter(is_completed).count()
     }
 
     fn entries(&self) -> usize {

@@ -3,8 +3,9 @@
 //! Each rival is wrapped as somebody would write it who knows the crate well and needs the same
 //! verbs: one winner per key, a token that fences, expiry on read, and a bound where the crate lets
 //! one count. What a crate cannot do stands in the first lines of its file and in [`Promises`].
-//! All rivals hash with ahash, are built with room for their bound, and read the clock as often
-//! and as precisely as the memory store does.
+//! All rivals hash with ahash and are built with room for their bound. They read the clock that the
+//! memory store reads, as often and by the same calls: once in an acquire, once in a commit, never
+//! in a release. moka alone has a clock of its own.
 
 mod dashmap;
 mod entry;
@@ -32,6 +33,7 @@ pub use scc::Scc;
 pub use supplies::Watch;
 
 use crate::key::Key;
+use crate::workload::BATCH;
 
 /// What an acquire is told.
 #[derive(Debug, PartialEq, Eq)]
@@ -55,6 +57,8 @@ pub struct Promises {
     pub refuses_at_bound: bool,
     /// Knows what falls due next, so that expired keys go without a look at all keys.
     pub orders_expiry: bool,
+    /// Takes many keys in one call.
+    pub takes_batches: bool,
 }
 
 /// Verbs that are timed. All of them may be called from any thread.
@@ -80,6 +84,12 @@ pub trait Store: Send + Sync + Sized {
 
     /// Frees the key; false if the lease is not the current one.
     fn release(&self, key: &Key, lease: Self::Lease) -> bool;
+
+    /// Asks for all of these keys in one call, and gives how many were told *completed*: none by
+    /// stores that take no batches.
+    fn completed_of(&self, _keys: &[Key; BATCH]) -> usize {
+        0
+    }
 
     /// How many keys it holds, expired ones that were not removed yet included.
     fn entries(&self) -> usize;

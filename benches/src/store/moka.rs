@@ -62,8 +62,12 @@ pub struct Moka {
 impl Store for Moka {
     const NAME: &'static str = "moka";
 
-    const PROMISES: Promises =
-        Promises { keeps_live_keys: false, refuses_at_bound: false, orders_expiry: true };
+    const PROMISES: Promises = Promises {
+        keeps_live_keys: false,
+        refuses_at_bound: false,
+        orders_expiry: true,
+        takes_batches: false,
+    };
 
     type Lease = u64;
 

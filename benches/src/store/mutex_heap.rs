@@ -68,8 +68,12 @@ impl MutexHeap {
 impl Store for MutexHeap {
     const NAME: &'static str = "mutex_heap";
 
-    const PROMISES: Promises =
-        Promises { keeps_live_keys: true, refuses_at_bound: true, orders_expiry: true };
+    const PROMISES: Promises = Promises {
+        keeps_live_keys: true,
+        refuses_at_bound: true,
+        orders_expiry: true,
+        takes_batches: false,
+    };
 
     type Lease = u64;
 

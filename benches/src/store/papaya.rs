@@ -67,8 +67,12 @@ impl Papaya {
 impl Store for Papaya {
     const NAME: &'static str = "papaya";
 
-    const PROMISES: Promises =
-        Promises { keeps_live_keys: true, refuses_at_bound: true, orders_expiry: false };
+    const PROMISES: Promises = Promises {
+        keeps_live_keys: true,
+        refuses_at_bound: true,
+        orders_expiry: false,
+        takes_batches: false,
+    };
 
     type Lease = u64;
 

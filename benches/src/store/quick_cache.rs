@@ -28,8 +28,12 @@ pub struct QuickCache {
 impl Store for QuickCache {
     const NAME: &'static str = "quick_cache";
 
-    const PROMISES: Promises =
-        Promises { keeps_live_keys: false, refuses_at_bound: false, orders_expiry: false };
+    const PROMISES: Promises = Promises {
+        keeps_live_keys: false,
+        refuses_at_bound: false,
+        orders_expiry: false,
+        takes_batches: false,
+    };
 
     type Lease = u64;
 

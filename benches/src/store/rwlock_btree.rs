@@ -62,8 +62,12 @@ impl RwLockBTree {
 impl Store for RwLockBTree {
     const NAME: &'static str = "rwlock_btree";
 
-    const PROMISES: Promises =
-        Promises { keeps_live_keys: true, refuses_at_bound: true, orders_expiry: true };
+    const PROMISES: Promises = Promises {
+        keeps_live_keys: true,
+        refuses_at_bound: true,
+        orders_expiry: true,
+        takes_batches: false,
+    };
 
     type Lease = u64;
 

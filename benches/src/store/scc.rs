@@ -34,8 +34,12 @@ impl Scc {
 impl Store for Scc {
     const NAME: &'static str = "scc";
 
-    const PROMISES: Promises =
-        Promises { keeps_live_keys: true, refuses_at_bound: true, orders_expiry: false };
+    const PROMISES: Promises = Promises {
+        keeps_live_keys: true,
+        refuses_at_bound: true,
+        orders_expiry: false,
+        takes_batches: false,
+    };
 
     type Lease = u64;
 
