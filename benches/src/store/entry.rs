@@ -1,6 +1,16 @@
 //! What the rivals keep for a key.
 
+use std::sync::Arc;
+
 use super::Answer;
+
+/// What a grant is settled with where keys are shared: it has the key, so that to settle it looks
+/// the key up once and copies nothing.
+#[derive(Debug)]
+pub struct SharedLease {
+    pub(super) token: u64,
+    pub(super) key: Arc<[u8]>,
+}
 
 /// A lease or a kept key.
 #[derive(Clone, Copy, Debug)]

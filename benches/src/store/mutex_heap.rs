@@ -5,13 +5,14 @@
 //! were released stay in it until they are due.
 
 use std::cmp::Reverse;
+use std::collections::hash_map::Entry as Found;
 use std::collections::{BinaryHeap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use ahash::RandomState;
 
-use super::entry::Entry;
+use super::entry::{Entry, SharedLease};
 use super::supplies::nanos;
 use super::{Answer, Promises, Store, Watch};
 use crate::key::Key;
@@ -75,7 +76,7 @@ impl Store for MutexHeap {
         takes_batches: false,
     };
 
-    type Lease = u64;
+    type Lease = SharedLease;
 
     fn new(bound: usize, _sweep_every: Duration, watch: Watch) -> Self {
         let map = HashMap::with_capacity_and_hasher(bound, RandomState::new());
@@ -84,50 +85,50 @@ impl Store for MutexHeap {
     }
 
     #[inline]
-    fn acquire(&self, key: &Key) -> Answer<u64> {
+    fn acquire(&self, key: &Key) -> Answer<SharedLease> {
         let now = self.watch.nanos();
         let deadline = now + nanos(LEASE_TTL);
         let mut inside = self.lock();
         let budget = if inside.map.len() < self.bound { SWEEP_BUDGET } else { usize::MAX };
         inside.sweep(now, budget);
         let Inside { map, heap, last_token } = &mut *inside;
-        if let Some(entry) = map.get(key.as_bytes())
-            && entry.is_live(now)
-        {
-            return entry.answer();
-        }
-        let known = map.get_key_value(key.as_bytes()).map(|(key, _)| Arc::clone(key));
-        if known.is_none() && map.len() >= self.bound {
-            return Answer::Full;
-        }
+        let known = match map.get_key_value(key.as_bytes()) {
+            Some((_, entry)) if entry.is_live(now) => return entry.answer(),
+            Some((shared, _)) => Some(Arc::clone(shared)),
+            None if map.len() >= self.bound => return Answer::Full,
+            None => None,
+        };
         let shared = known.unwrap_or_else(|| key.as_bytes().into());
         *last_token += 1;
         heap.push(Reverse((deadline, *last_token, Arc::clone(&shared))));
-        map.insert(shared, Entry::granted(*last_token, deadline));
-        Answer::Granted(*last_token)
+        map.insert(Arc::clone(&shared), Entry::granted(*last_token, deadline));
+        Answer::Granted(SharedLease { token: *last_token, key: shared })
     }
 
     #[inline]
-    fn commit(&self, key: &Key, token: u64, kept: Duration) -> bool {
+    fn commit(&self, _key: &Key, lease: SharedLease, kept: Duration) -> bool {
+        let SharedLease { token, key } = lease;
         let deadline = self.watch.deadline(kept);
         let mut inside = self.lock();
         let Inside { map, heap, .. } = &mut *inside;
-        let Some((shared, _)) = map.get_key_value(key.as_bytes()) else {
-            return false;
-        };
-        let shared = Arc::clone(shared);
-        let done = map.get_mut(key.as_bytes()).is_some_and(|entry| entry.commit(token, deadline));
+        let done = map.get_mut(&key).is_some_and(|entry| entry.commit(token, deadline));
         if done {
-            heap.push(Reverse((deadline, token, shared)));
+            heap.push(Reverse((deadline, token, key)));
         }
         done
     }
 
     #[inline]
-    fn release(&self, key: &Key, token: u64) -> bool {
+    fn release(&self, _key: &Key, lease: SharedLease) -> bool {
+        let SharedLease { token, key } = lease;
         let mut inside = self.lock();
-        let leased = inside.map.get(key.as_bytes()).is_some_and(|entry| entry.is_leased_to(token));
-        leased && inside.map.remove(key.as_bytes()).is_some()
+        match inside.map.entry(key) {
+            Found::Occupied(found) if found.get().is_leased_to(token) => {
+                found.remove();
+                true
+            }
+            _ => false,
+        }
     }
 
     fn entries(&self) -> usize {

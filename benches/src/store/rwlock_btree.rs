@@ -3,13 +3,14 @@
 //! Keeps the whole contract: an exact bound, and an order of expiry that follows every move of a
 //! deadline. Every write waits for every other call.
 
+use std::collections::hash_map::Entry as Found;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
 use ahash::RandomState;
 
-use super::entry::Entry;
+use super::entry::{Entry, SharedLease};
 use super::supplies::nanos;
 use super::{Answer, Promises, Store, Watch};
 use crate::key::Key;
@@ -69,7 +70,7 @@ impl Store for RwLockBTree {
         takes_batches: false,
     };
 
-    type Lease = u64;
+    type Lease = SharedLease;
 
     fn new(bound: usize, _sweep_every: Duration, watch: Watch) -> Self {
         let map = HashMap::with_capacity_and_hasher(bound, RandomState::new());
@@ -78,7 +79,7 @@ impl Store for RwLockBTree {
     }
 
     #[inline]
-    fn acquire(&self, key: &Key) -> Answer<u64> {
+    fn acquire(&self, key: &Key) -> Answer<SharedLease> {
         let now = self.watch.nanos();
         if let Some(entry) = self.read().map.get(key.as_bytes())
             && entry.is_live(now)
@@ -88,28 +89,35 @@ impl Store for RwLockBTree {
         let mut inside = self.write();
         inside.sweep(now);
         let Inside { map, due, last_token } = &mut *inside;
-        let found = map.get(key.as_bytes()).copied();
-        if let Some(entry) = found.filter(|entry| entry.is_live(now)) {
-            return entry.answer();
+        let is_full = map.len() >= self.bound;
+        let token = *last_token + 1;
+        let granted = Entry::granted(token, now + nanos(LEASE_TTL));
+        // A key that was not found a moment ago is fresh in nearly every case, and then its copy is
+        // needed.
+        let shared: Arc<[u8]> = key.as_bytes().into();
+        match map.entry(Arc::clone(&shared)) {
+            Found::Occupied(found) if found.get().is_live(now) => return found.get().answer(),
+            Found::Occupied(mut found) => {
+                let expired = found.insert(granted);
+                due.remove(&(expired.deadline, expired.token));
+            }
+            Found::Vacant(_) if is_full => return Answer::Full,
+            Found::Vacant(vacant) => {
+                vacant.insert(granted);
+            }
         }
-        if found.is_none() && map.len() >= self.bound {
-            return Answer::Full;
-        }
-        let known = found.and_then(|entry| due.remove(&(entry.deadline, entry.token)));
-        let shared = known.unwrap_or_else(|| key.as_bytes().into());
-        let deadline = now + nanos(LEASE_TTL);
-        *last_token += 1;
-        due.insert((deadline, *last_token), Arc::clone(&shared));
-        map.insert(shared, Entry::granted(*last_token, deadline));
-        Answer::Granted(*last_token)
+        *last_token = token;
+        due.insert((granted.deadline, token), Arc::clone(&shared));
+        Answer::Granted(SharedLease { token, key: shared })
     }
 
     #[inline]
-    fn commit(&self, key: &Key, token: u64, kept: Duration) -> bool {
+    fn commit(&self, _key: &Key, lease: SharedLease, kept: Duration) -> bool {
+        let SharedLease { token, key } = lease;
         let deadline = self.watch.deadline(kept);
         let mut inside = self.write();
         let Inside { map, due, .. } = &mut *inside;
-        let Some(entry) = map.get_mut(key.as_bytes()) else {
+        let Some(entry) = map.get_mut(&key) else {
             return false;
         };
         let before = (entry.deadline, entry.token);
@@ -121,15 +129,18 @@ impl Store for RwLockBTree {
     }
 
     #[inline]
-    fn release(&self, key: &Key, token: u64) -> bool {
+    fn release(&self, _key: &Key, lease: SharedLease) -> bool {
+        let SharedLease { token, key } = lease;
         let mut inside = self.write();
         let Inside { map, due, .. } = &mut *inside;
-        let leased = map.get(key.as_bytes()).filter(|entry| entry.is_leased_to(token)).copied();
-        let Some(entry) = leased else {
-            return false;
-        };
-        due.remove(&(entry.deadline, entry.token));
-        map.remove(key.as_bytes()).is_some()
+        match map.entry(key) {
+            Found::Occupied(found) if found.get().is_leased_to(token) => {
+                let entry = found.remove();
+                due.remove(&(entry.deadline, entry.token));
+                true
+            }
+            _ => false,
+        }
     }
 
     fn entries(&self) -> usize {

@@ -10,7 +10,8 @@ use crossbeam_utils::CachePadded;
 #[derive(Clone, Debug)]
 pub struct Watch {
     clock: quanta::Clock,
-    origin: quanta::Instant,
+    /// A raw reading.
+    origin: u64,
 }
 
 impl Watch {
@@ -28,14 +29,14 @@ impl Watch {
     }
 
     fn of(clock: quanta::Clock) -> Self {
-        let origin = clock.now();
+        let origin = clock.raw();
         Self { clock, origin }
     }
 
     /// Nanoseconds since it was made.
     #[inline]
     pub(super) fn nanos(&self) -> u64 {
-        nanos(self.clock.now().duration_since(self.origin))
+        self.clock.delta_as_nanos(self.origin, self.clock.raw())
     }
 
     /// When a `ttl` that starts now is over.
