@@ -1,12 +1,10 @@
 //! `memory`: how many bytes does a key take, here and in what one would reach for instead?
 //!
-//! Each store is filled to exactly its bound in a process of its own. Resident bytes are the
-//! kernel's count; requested bytes are counted by an allocator around the system's, which is in
-//! this binary and in no other. `docs/performance.md` says how each figure is made.
+//! Each store is filled to exactly its bound in a process of its own. *Resident* is what is in memory
+//! then, *requested* what was asked of the kernel; `docs/performance.md` says how each is made.
 
 #![forbid(unsafe_code)]
 
-use std::alloc::System;
 use std::process::Command;
 
 use clap::Parser;
@@ -14,10 +12,6 @@ use leasehold_benches::contest::store_names;
 use leasehold_benches::footprint::{self, Footprint};
 use leasehold_benches::machine::Machine;
 use leasehold_benches::table::{Table, grouped};
-use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
-
-#[global_allocator]
-static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Bytes per key of each store, filled to exactly its bound.
 #[derive(Debug, Parser)]
@@ -63,16 +57,10 @@ fn main() -> Result<(), String> {
 }
 
 fn child(store: &str, bound: usize) -> Result<(), String> {
-    let footprint = footprint::measure(store, bound, requested);
+    let footprint = footprint::measure(store, bound);
     let footprint = footprint.ok_or_else(|| format!("there is no store `{store}`"))?;
     println!("{}", serde_json::to_string(&footprint).map_err(|error| error.to_string())?);
     Ok(())
-}
-
-/// Bytes that this process holds from its allocator.
-fn requested() -> usize {
-    let stats = ALLOCATOR.stats();
-    stats.bytes_allocated.saturating_sub(stats.bytes_deallocated)
 }
 
 /// Measures a store in a process of its own.
