@@ -274,16 +274,9 @@ fn figure(workload: &str, threads: usize, live: usize, store: &str, works: &[Wor
     let costs: Vec<_> = works.iter().map(Work::ns_per_op).collect();
     let sum = |part: fn(&Work) -> u64| works.iter().map(part).sum::<u64>() as f64;
     Figure {
-        workload: workload.to_owned(),
-        threads,
-        live,
-        store: store.to_owned(),
         ns_per_op: median(&costs),
-        rounds: 0,
         wrong: sum(|work| work.wrong) / sum(|work| work.operations).max(1.0),
-        ratio_to_best_rival: None,
-        best_rival: None,
-        ratio_to_single_calls: None,
+        ..Figure::of(workload, threads, live, store)
     }
 }
 

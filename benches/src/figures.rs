@@ -34,6 +34,25 @@ pub struct Figure {
     pub ratio_to_single_calls: Option<f64>,
 }
 
+impl Figure {
+    /// A figure that is still to be measured.
+    #[must_use]
+    pub fn of(workload: &str, threads: usize, live: usize, store: &str) -> Self {
+        Self {
+            workload: workload.to_owned(),
+            threads,
+            live,
+            store: store.to_owned(),
+            ns_per_op: f64::NAN,
+            rounds: 0,
+            wrong: 0.0,
+            ratio_to_best_rival: None,
+            best_rival: None,
+            ratio_to_single_calls: None,
+        }
+    }
+}
+
 /// The middle value, or the mean of the two in the middle; not a number if there is none.
 #[must_use]
 pub fn median(values: &[f64]) -> f64 {
@@ -104,18 +123,7 @@ mod tests {
     use super::*;
 
     fn figure(workload: &str, store: &str, ns_per_op: f64) -> Figure {
-        Figure {
-            workload: workload.to_owned(),
-            threads: 1,
-            live: 10,
-            store: store.to_owned(),
-            ns_per_op,
-            rounds: 1,
-            wrong: 0.0,
-            ratio_to_best_rival: None,
-            best_rival: None,
-            ratio_to_single_calls: None,
-        }
+        Figure { ns_per_op, rounds: 1, ..Figure::of(workload, 1, 10, store) }
     }
 
     #[test]

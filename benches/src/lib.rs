@@ -31,6 +31,7 @@ pub mod tails;
 pub mod team;
 pub mod verbs;
 pub mod workload;
+pub mod worst;
 
 /// Calls a function that is generic over its store once for each of them.
 #[macro_export]

@@ -5,7 +5,7 @@
 //! Threads wait for the next start without sleeping.
 
 use std::sync::Mutex;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
@@ -39,6 +39,49 @@ pub struct Span {
     pub measured: Duration,
 }
 
+/// When the operations of one thread start.
+#[derive(Debug)]
+pub struct Starts {
+    pace: Pace,
+    start: Instant,
+    /// When the thread was last seen to be free.
+    free: Instant,
+}
+
+impl Starts {
+    /// The first starts now.
+    #[must_use]
+    pub fn new(pace: Pace) -> Self {
+        let start = stopwatch::now();
+        Self { pace, start, free: start }
+    }
+
+    /// Waits until this operation is meant to start, and gives that time: it may have passed.
+    pub fn wait(&mut self, number: u32) -> Instant {
+        let meant = match self.pace {
+            Pace::Closed => self.free,
+            Pace::Rate(rate) => self.start + Duration::from_secs(1) * number / rate,
+        };
+        while self.free < meant {
+            std::hint::spin_loop();
+            self.free = stopwatch::now();
+        }
+        meant
+    }
+
+    /// Says that the operation has ended, and gives the time that it is.
+    pub fn ended(&mut self) -> Instant {
+        self.free = stopwatch::now();
+        self.free
+    }
+
+    /// From the start to the end of the last operation.
+    #[must_use]
+    pub fn since_start(&self) -> Duration {
+        self.free.duration_since(self.start)
+    }
+}
+
 /// A histogram of nanoseconds.
 ///
 /// # Panics
@@ -66,23 +109,15 @@ pub fn churn<S: Store>(
     let work = team::run(fresh.len(), |thread| {
         let mut times = histogram();
         let mut share = Share::default();
-        let start = stopwatch::now();
-        let mut free = start;
+        let mut starts = Starts::new(pace);
         let keys = fresh.get(thread).into_iter().flatten().zip(kept.iter().cycle());
         for (number, (key, ttl)) in (0_u32..).zip(keys) {
-            let meant = match pace {
-                Pace::Closed => free,
-                Pace::Rate(rate) => start + Duration::from_secs(1) * number / rate,
-            };
-            while free < meant {
-                std::hint::spin_loop();
-                free = stopwatch::now();
-            }
+            let meant = starts.wait(number);
             share.count(acquire_and_commit(store, key, *ttl));
-            free = stopwatch::now();
-            let since_start = free.duration_since(start);
+            let ended = starts.ended();
+            let since_start = starts.since_start();
             if since_start >= span.warm_up {
-                let time = free.duration_since(meant).as_nanos();
+                let time = ended.duration_since(meant).as_nanos();
                 times.saturating_record(u64::try_from(time).unwrap_or(u64::MAX));
             }
             if since_start >= span.warm_up + span.measured {

@@ -6,8 +6,8 @@ use std::time::Duration;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::contest::{self, Plan, store_names};
-use crate::figures::{OURS, best_rivals, median};
+use crate::contest::store_names;
+use crate::figures::{Figure, OURS, best_rivals, median};
 use crate::key::Key;
 use crate::pace::{self, Pace, Span};
 use crate::passes;
@@ -77,14 +77,18 @@ pub struct Tail {
 }
 
 /// Keys and times, made before.
-struct Lists {
-    live: Vec<Key>,
+#[derive(Debug)]
+pub struct Lists {
+    /// Kept for a day.
+    pub live: Vec<Key>,
     fresh: Vec<Vec<Key>>,
     kept: Vec<Duration>,
 }
 
 impl Lists {
-    fn new(course: &Course) -> Self {
+    /// As many keys as the course can use.
+    #[must_use]
+    pub fn new(course: &Course) -> Self {
         let rate = match course.pace {
             Pace::Closed => CLOSED_RATE_MAX,
             Pace::Rate(rate) => rate,
@@ -97,6 +101,21 @@ impl Lists {
             live: workload::keys(Purpose::Live).take(course.live).collect(),
             fresh: (0..=u8::MAX).map(list).take(course.threads).collect(),
             kept: workload::churn_ttls(TTLS),
+        }
+    }
+
+    /// A thread's keys, and how long each is kept.
+    pub fn of_thread(&self, thread: usize) -> impl Iterator<Item = (&Key, &Duration)> {
+        self.fresh.get(thread).into_iter().flatten().zip(self.kept.iter().cycle())
+    }
+
+    /// More entries than there ever are.
+    #[must_use]
+    pub fn most_entries(&self, course: &Course) -> usize {
+        match course.pace {
+            Pace::Closed => course.live + CHURN_BOUND,
+            // All keys, so that a store that never removes what has expired refuses none.
+            Pace::Rate(_) => course.live + self.fresh.iter().map(Vec::len).sum::<usize>(),
         }
     }
 }
@@ -117,31 +136,42 @@ const MEASURES: [(&str, Measure); 8] = [
 /// One store in one round.
 fn one<S: Store>(course: &Course, lists: &Lists) -> Histogram<u64> {
     let never = Duration::from_secs(24 * 60 * 60);
-    let bound = match course.pace {
-        Pace::Closed => course.live + CHURN_BOUND,
-        // All keys, so that a store that never removes what has expired refuses none.
-        Pace::Rate(_) => course.live + lists.fresh.iter().map(Vec::len).sum::<usize>(),
-    };
     let sweep_every = course.sweep_every.unwrap_or(never);
-    let store = S::new(workload::bound(bound), sweep_every, Watch::system());
+    let store = S::new(workload::bound(lists.most_entries(course)), sweep_every, Watch::system());
     passes::fill(&store, &lists.live);
     let times = pace::churn(&store, &lists.fresh, &lists.kept, course.pace, course.span);
     std::hint::black_box(store.entries());
     times
 }
 
-/// Our store and the three rivals that churn best, by one quick look at all of them.
+/// Our store and the three rivals that are nearest to the best percentiles, by one quick look at all
+/// of them: a closed loop, and the rate beside fewer kept keys.
 #[must_use]
-pub fn contestants(threads: usize) -> Vec<String> {
-    let plan = Plan {
-        stores: store_names().into_iter().map(ToOwned::to_owned).collect(),
-        workloads: vec!["W5".to_owned()],
-        threads: vec![threads],
+pub fn contestants(rate: u32, threads: usize) -> Vec<String> {
+    let quick = |pace, sweep_every| Course {
+        pace,
+        span: Span { warm_up: Duration::from_millis(400), measured: Duration::from_millis(300) },
+        threads,
+        live: 100_000,
+        sweep_every,
         rounds: 1,
-        budget: Duration::ZERO,
-        churn: [Duration::from_millis(400), Duration::from_millis(150)],
     };
-    let best = best_rivals(&contest::of_churn(&plan));
+    let courses = [
+        quick(Pace::Closed, Some(Duration::from_millis(200))),
+        quick(Pace::Rate(rate), Some(Duration::from_millis(200))),
+        quick(Pace::Rate(rate), None),
+    ];
+    let all: Vec<_> = store_names().into_iter().map(ToOwned::to_owned).collect();
+    let percentiles = courses.iter().enumerate().flat_map(|(number, course)| {
+        let tails = measure(course, &all);
+        tails.into_iter().flat_map(move |tail| {
+            [("p99", tail.p99_ns), ("p99.9", tail.p999_ns)].map(|(name, nanos)| Figure {
+                ns_per_op: nanos,
+                ..Figure::of(&format!("{name} of {number}"), threads, tail.live, &tail.store)
+            })
+        })
+    });
+    let best = best_rivals(&percentiles.collect::<Vec<_>>());
     std::iter::once(OURS.to_owned()).chain(best).collect()
 }
 

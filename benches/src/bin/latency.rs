@@ -8,10 +8,12 @@
 use std::time::Duration;
 
 use clap::Parser;
+use leasehold_benches::contest::store_names;
 use leasehold_benches::machine::Machine;
 use leasehold_benches::pace::{Pace, Span};
 use leasehold_benches::table::{Table, grouped};
 use leasehold_benches::tails::{self, Course, Tail};
+use leasehold_benches::worst::{self, Cause, Slow};
 
 /// How slow are the slowest lifecycles, compared with the three best rivals?
 #[derive(Debug, Parser)]
@@ -31,21 +33,59 @@ struct Arguments {
     /// Numbers of threads, with commas.
     #[arg(long, value_name = "N", value_delimiter = ',', default_values_t = [1, 2])]
     threads: Vec<usize>,
+    /// Only these stores, with commas, instead of the three best rivals.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    only: Vec<String>,
     /// One JSON object per line instead of tables.
     #[arg(long)]
     json: bool,
+    /// Two rounds of one second: 2 minutes in all instead of 6.
+    #[arg(long, conflicts_with_all = ["rounds", "seconds"])]
+    quick: bool,
+    /// Show our N slowest lifecycles one by one at the fixed rate, and what they met, instead of
+    /// comparing: 6 seconds in all.
+    #[arg(long, value_name = "N", conflicts_with = "json")]
+    worst: Option<usize>,
 }
+
+impl Arguments {
+    fn rounds(&self) -> usize {
+        if self.quick { 2 } else { self.rounds.into() }
+    }
+
+    fn measured(&self) -> Duration {
+        Duration::from_secs(if self.quick { 1 } else { self.seconds.into() })
+    }
+
+    /// The stores that take part.
+    fn stores(&self) -> Result<Vec<String>, String> {
+        let known = store_names();
+        if let Some(name) = self.only.iter().find(|name| !known.contains(&name.as_str())) {
+            return Err(format!("`{name}` is no store; there are {}", known.join(", ")));
+        }
+        let most = self.threads.iter().copied().max().unwrap_or(1);
+        let all = || tails::contestants(self.rate, most);
+        Ok(if self.only.is_empty() { all() } else { self.only.clone() })
+    }
+}
+
+/// The longest time that a key is kept, and a little more.
+const WARM_UP: Duration = Duration::from_millis(400);
 
 fn main() -> Result<(), String> {
     let arguments = Arguments::parse();
     if arguments.threads.iter().any(|threads| !(1..=64).contains(threads)) {
         return Err("there are 1 to 64 threads".into());
     }
-    let most = arguments.threads.iter().copied().max().unwrap_or(1);
-    let stores = tails::contestants(most);
+    if let Some(wanted) = arguments.worst {
+        println!("{}", Machine::look());
+        arguments.threads.iter().for_each(|threads| print_worst(&arguments, wanted, *threads));
+        return Ok(());
+    }
+    let stores = arguments.stores()?;
     if !arguments.json {
         println!("{}", Machine::look());
-        println!("microseconds; medians of {} rounds, max of all\n", arguments.rounds);
+        println!("microseconds; medians of {} rounds, max of all\n", arguments.rounds());
     }
     for course in courses(&arguments) {
         let tails = tails::measure(&course, &stores);
@@ -64,8 +104,7 @@ fn main() -> Result<(), String> {
 /// never do, whose memory then grows without end.
 fn courses(arguments: &Arguments) -> Vec<Course> {
     let sweeps = Some(Duration::from_millis(200));
-    let measured = Duration::from_secs(arguments.seconds.into());
-    let warm_up = Duration::from_millis(400);
+    let (measured, warm_up) = (arguments.measured(), WARM_UP);
     let rate = Pace::Rate(arguments.rate);
     let closed = Duration::from_millis(400);
     let course = |pace, measured, live, sweep_every, threads| Course {
@@ -74,7 +113,7 @@ fn courses(arguments: &Arguments) -> Vec<Course> {
         threads,
         live,
         sweep_every,
-        rounds: arguments.rounds.into(),
+        rounds: arguments.rounds(),
     };
     let kinds = [
         (Pace::Closed, closed, 0, sweeps),
@@ -109,4 +148,86 @@ fn print(course: &Course, tails: &[Tail]) {
         }
     }
     println!("{table}");
+}
+
+/// Our slowest lifecycles, and how many of them had which cause.
+fn print_worst(arguments: &Arguments, wanted: usize, threads: usize) {
+    let span = Span { warm_up: WARM_UP, measured: arguments.measured() };
+    let course = worst::course(arguments.rate, span, arguments.live, threads);
+    let found = worst::look(&course, wanted);
+    let rate = grouped(arguments.rate as usize);
+    println!("\n{rate} a second and thread, {threads} threads; times in microseconds");
+    let head = [
+        "at ms",
+        "thread",
+        "all",
+        "start",
+        "acquire",
+        "commit",
+        "reclaimed",
+        "off core",
+        "switches",
+        "longest",
+        "cause",
+    ];
+    let mut table = Table::new(head);
+    found.iter().for_each(|slow| table.push(worst_row(slow)));
+    print!("{table}");
+    let count = |cause| found.iter().filter(|slow| slow.cause() == cause).count();
+    println!(
+        "the scheduler {}, reclaiming {}, neither {}",
+        count(Cause::Scheduler),
+        count(Cause::Sweep),
+        count(Cause::Unknown)
+    );
+}
+
+fn worst_row(slow: &Slow) -> Vec<String> {
+    let micros = |nanos: u64| format!("{:.2}", nanos as f64 / 1e3);
+    let cause = match slow.cause() {
+        Cause::Scheduler => "scheduler",
+        Cause::Sweep => "reclaiming",
+        Cause::Unknown => "unknown",
+    };
+    vec![
+        format!("{:.1}", slow.at.as_secs_f64() * 1e3),
+        slow.thread.to_string(),
+        micros(slow.nanos()),
+        micros(slow.start_ns),
+        micros(slow.acquire_ns),
+        micros(slow.commit_ns),
+        slow.reclaimed.to_string(),
+        micros(slow.off_core_ns),
+        slow.switches.to_string(),
+        slow.step().to_owned(),
+        cause.to_owned(),
+    ]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(arguments: &[&str]) -> Result<Arguments, String> {
+        let all = std::iter::once("latency").chain(arguments.iter().copied());
+        Arguments::try_parse_from(all).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn only_takes_stores_and_refuses_what_is_none() {
+        let stores = |arguments: &[&str]| parse(arguments).and_then(|parsed| parsed.stores());
+        assert_eq!(
+            stores(&["--only", "leasehold,scc"]),
+            Ok(vec!["leasehold".into(), "scc".into()])
+        );
+        assert!(stores(&["--only", "redis"]).is_err_and(|why| why.contains("quick_cache")));
+    }
+
+    #[test]
+    fn quick_is_two_rounds_and_excludes_other_numbers_of_them() {
+        let quick = parse(&["--quick"]).map(|parsed| (parsed.rounds(), parsed.measured()));
+        assert_eq!(quick, Ok((2, Duration::from_secs(1))));
+        assert!(parse(&["--quick", "--rounds", "3"]).is_err());
+        assert!(parse(&["--worst", "3", "--json"]).is_err());
+    }
 }

@@ -15,6 +15,14 @@ pub struct Leasehold {
     terms: Terms,
 }
 
+impl Leasehold {
+    /// Expired entries that were reclaimed since it was made.
+    #[must_use]
+    pub fn reclaimed(&self) -> u64 {
+        self.store.stats().reclaimed
+    }
+}
+
 impl Store for Leasehold {
     const NAME: &'static str = "leasehold";
 
