@@ -3,7 +3,7 @@
 //! Acquire and release, 1 to as many threads as there are cores. Times are of the whole team;
 //! `thrpt` is per attempt, of whichever thread.
 
-use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{Criterion, SamplingMode, Throughput, criterion_group, criterion_main};
 use leasehold_benches::passes::{self, Shift};
 use leasehold_benches::store::{Leasehold, Store, Watch};
 use leasehold_benches::{effort, workload};
@@ -19,6 +19,8 @@ fn hot(criterion: &mut Criterion) {
     let keys: Vec<_> = workload::keys(workload::Purpose::Hot).take(KEYS).collect();
     let asked = workload::duplicates(&keys, ATTEMPTS);
     group.throughput(Throughput::Elements(ATTEMPTS as u64));
+    // As many iterations in each sample: an iteration is long once threads meet.
+    group.sampling_mode(SamplingMode::Flat);
     for threads in effort::teams() {
         let store = Leasehold::new(10_000, effort::LONG, Watch::system());
         group.bench_function(format!("release/16-keys/{threads}"), |bencher| {

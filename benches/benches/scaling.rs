@@ -5,9 +5,9 @@
 //! other multiply it. Ten million keys are in the comparison (`rivals --live 10000000`), since to
 //! fill them takes longer than to measure.
 
-use std::time::Duration;
-
-use criterion::{BenchmarkGroup, Criterion, Throughput, criterion_group, criterion_main};
+use criterion::{
+    BenchmarkGroup, Criterion, SamplingMode, Throughput, criterion_group, criterion_main,
+};
 use leasehold_benches::key::Key;
 use leasehold_benches::passes::{self, Shift};
 use leasehold_benches::store::{Leasehold, Store, Watch};
@@ -21,6 +21,8 @@ type Group<'a> = BenchmarkGroup<'a, criterion::measurement::WallTime>;
 fn duplicates(group: &mut Group<'_>, live: &[Key], threads: usize) {
     let store = Leasehold::new(workload::bound(live.len()), effort::LONG, Watch::system());
     passes::fill(&store, live);
+    group.throughput(Throughput::Elements(REQUESTS as u64));
+    group.sampling_mode(SamplingMode::Auto);
     let asked = workload::duplicates(live, REQUESTS * 10);
     let mut lists = asked.chunks(REQUESTS).cycle();
     let name = format!("duplicate/live-{}/{threads}", live.len());
@@ -36,25 +38,26 @@ fn duplicates(group: &mut Group<'_>, live: &[Key], threads: usize) {
     });
 }
 
-/// A store takes fresh keys until it is a tenth fuller than it was, then another one is filled.
+/// Each iteration fills a store, which is not timed, and makes it a tenth fuller, which is.
 fn lifecycles(group: &mut Group<'_>, live: &[Key], threads: usize) {
     let fresh: Vec<_> = workload::keys(workload::Purpose::Fresh).take(live.len() / 10).collect();
+    group.throughput(Throughput::Elements(fresh.len() as u64));
+    // As many iterations in each sample: a million keys are filled in for each.
+    group.sampling_mode(SamplingMode::Flat);
     let name = format!("commit/live-{}/{threads}", live.len());
     group.bench_function(name, |bencher| {
         let shift = Shift { threads, longest: effort::LONG };
-        bencher.iter_custom(|times| {
+        let lap = || {
             let store = Leasehold::new(workload::bound(live.len()), effort::LONG, Watch::system());
             passes::fill(&store, live);
-            let work = passes::lifecycle(&store, &fresh, shift);
-            // The rate over all of them stands for as many requests as criterion asks for.
-            Duration::from_secs_f64(work.ns_per_op() * 1e-9 * (times as usize * REQUESTS) as f64)
-        });
+            passes::lifecycle(&store, &fresh, shift).elapsed
+        };
+        bencher.iter_custom(|times| (0..times).map(|_| lap()).sum());
     });
 }
 
 fn scaling(criterion: &mut Criterion) {
     let mut group = criterion.benchmark_group("scaling");
-    group.throughput(Throughput::Elements(REQUESTS as u64));
     for size in effort::sizes(&[10_000, 100_000, 1_000_000]) {
         let live: Vec<_> = workload::keys(workload::Purpose::Live).take(size).collect();
         for threads in effort::teams() {
