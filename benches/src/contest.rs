@@ -26,7 +26,10 @@ pub const WORKLOADS: [(&str, &str); 5] = [
 /// What only we have: its figure stands beside that of W2, and there is no rival to it.
 pub const BATCHES: (&str, &str) = ("B16", "batch: acquire_many of 16 committed keys");
 
-/// The size that churn is listed under: what rate and ttl lead to, roughly.
+/// Churn has no size: it is what rate and ttl lead to.
+pub const CHURN: &str = "W5";
+
+/// The size that churn is listed under, where a number is needed.
 pub const CHURN_LIVE: usize = 1_000_000;
 
 /// Room for what churn leads to, and for what stores without an order of expiry have not removed.

@@ -20,6 +20,7 @@ pub mod criteria;
 pub mod effort;
 pub mod figures;
 pub mod footprint;
+pub mod growth;
 pub mod key;
 pub mod machine;
 pub mod pace;

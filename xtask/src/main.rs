@@ -1,6 +1,6 @@
 //! `cargo xtask <job>`: every check that CI runs, one name each.
 //!
-//! Without a job it lists them. This crate uses nothing but the standard library, so that it builds
+//! Without a job, or with `--help`, it lists them. This crate uses nothing but the standard library, so that it builds
 //! within seconds. It must never change a tracked file; `bench` alone does, and writes a chart.
 
 #![forbid(unsafe_code)]
@@ -19,7 +19,7 @@ use jobs::{JOBS, Job, Options};
 
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
-    let Some(name) = arguments.next() else {
+    let Some(name) = arguments.next().filter(|name| name != "--help" && name != "-h") else {
         list();
         return ExitCode::SUCCESS;
     };

@@ -1,7 +1,7 @@
 //! `report`: one page of what the other binaries and criterion found, and the README's chart.
 //!
-//! Reads `rivals.jsonl`, `latency.jsonl` and `memory.jsonl` from a folder, each if it is there, and
-//! writes `report.html` beside them.
+//! Reads `rivals.jsonl`, `latency.jsonl`, `memory.jsonl` and criterion's folder from one folder, each
+//! if it is there, and writes `report.html` beside them.
 
 #![forbid(unsafe_code)]
 
@@ -11,10 +11,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use leasehold_benches::chart::{self, Bar, Group, escaped};
-use leasehold_benches::contest::WORKLOADS;
+use leasehold_benches::contest::{BATCHES, CHURN, WORKLOADS};
 use leasehold_benches::criteria::{self, Estimate};
 use leasehold_benches::figures::{Figure, OURS, best_rivals};
 use leasehold_benches::footprint::Footprint;
+use leasehold_benches::growth::{self, Line, Panel};
 use leasehold_benches::machine::Machine;
 use leasehold_benches::table::grouped;
 use leasehold_benches::tails::Tail;
@@ -29,12 +30,12 @@ struct Arguments {
     /// Folder with the lines of the other binaries.
     #[arg(long, default_value = "target/bench")]
     folder: PathBuf,
-    /// Folder of criterion's.
-    #[arg(long, default_value = "target/criterion")]
-    criterion: PathBuf,
     /// Where the README's chart goes, if anywhere.
     #[arg(long)]
     svg: Option<PathBuf>,
+    /// How and when it was measured, in one line: command, load.
+    #[arg(long, default_value = "")]
+    note: String,
 }
 
 fn main() -> Result<(), String> {
@@ -43,18 +44,19 @@ fn main() -> Result<(), String> {
     let figures: Vec<Figure> = lines(&folder.join("rivals.jsonl"))?;
     let tails: Vec<Tail> = lines(&folder.join("latency.jsonl"))?;
     let footprints: Vec<Footprint> = lines(&folder.join("memory.jsonl"))?;
-    let estimates = criteria::read(&arguments.criterion);
+    let estimates = criteria::read(&folder.join("criterion"));
     let machine = Machine::look();
     let page = [
-        head(&machine),
+        head(&machine, &arguments.note),
         costs(&figures),
+        grown(&figures),
         latencies(&tails),
         memory(&footprints),
         benches(&estimates),
     ];
     write(&folder.join("report.html"), &page.concat())?;
     match &arguments.svg {
-        Some(path) => write(path, &readme_chart(&figures, &machine)),
+        Some(path) => write(path, &readme_chart(&figures, &machine, &arguments.note)),
         None => Ok(()),
     }
 }
@@ -72,15 +74,17 @@ fn write(path: &Path, text: &str) -> Result<(), String> {
     Ok(())
 }
 
-fn head(machine: &Machine) -> String {
-    let about = escaped(&machine.to_string()).replace('\n', "<br>");
+fn head(machine: &Machine, note: &str) -> String {
+    let Machine { cpu, cores, commit, versions, .. } = machine;
+    let about = format!("{cpu}, {cores} cores; commit {commit}; {versions}; {note}");
     format!(
         "<!doctype html><html lang=\"en\"><meta charset=\"utf-8\"><title>Leasehold: figures</title>\
          <style>body{{font:15px system-ui,sans-serif;max-width:60em;margin:2em auto;padding:0 1em;\
          color-scheme:light dark}}table{{border-collapse:collapse;margin:1em 0}}td,th{{padding:2px \
          10px;text-align:right;border-bottom:1px solid #8884}}td:first-child,th:first-child{{\
          text-align:left}}svg{{max-width:100%;height:auto}}</style>\n<h1>Leasehold: figures</h1>\n\
-         <p>{about}</p>\n<p>How each figure is made stands in docs/performance.md.</p>\n"
+         <p>{}</p>\n<p>How each figure is made stands in docs/performance.md.</p>\n",
+        escaped(&about)
     )
 }
 
@@ -101,37 +105,57 @@ fn columns(figures: &[&Figure], stores: Option<&[String]>) -> Vec<Vec<Group>> {
     let group = |threads: usize, (name, about): (&str, &str)| {
         let of_group = figures.iter().filter(|f| f.workload == name && f.threads == threads);
         let wanted = of_group.filter(|f| stores.is_none_or(|stores| stores.contains(&f.store)));
-        let bars: Vec<_> = wanted.map(|figure| bar(&figure.store, figure.ns_per_op)).collect();
-        let about = about.split(':').next().unwrap_or(about);
-        let title = format!("{name} {about}, {threads} thread{}", plural(threads));
+        let label = |f: &Figure| format!("{}{}", f.store, if f.wrong > 0.0 { " !" } else { "" });
+        let bars = wanted.map(|f| Bar { label: label(f), ..bar(&f.store, f.ns_per_op) });
+        let bars: Vec<_> = bars.collect();
+        let title = format!("{name} {}, {}", short(about), team(threads));
         (!bars.is_empty()).then_some(Group { title, bars })
     };
     let column = |threads| WORKLOADS.iter().filter_map(|load| group(threads, *load)).collect();
     threads.into_iter().map(column).collect()
 }
 
-fn plural(count: usize) -> &'static str {
-    if count == 1 { "" } else { "s" }
+/// What a workload is called besides its number.
+fn short(about: &str) -> &str {
+    about.split(':').next().unwrap_or(about)
+}
+
+fn team(threads: usize) -> String {
+    format!("{threads} thread{}", if threads == 1 { "" } else { "s" })
 }
 
 fn bar(store: &str, value: f64) -> Bar {
     Bar { label: store.to_owned(), value, is_ours: store == OURS }
 }
 
+/// Those that have a size, and churn.
+fn parted(figures: &[Figure]) -> (Vec<&Figure>, Vec<&Figure>) {
+    figures.iter().partition(|figure| figure.workload != CHURN)
+}
+
 fn costs(figures: &[Figure]) -> String {
     let mut page = String::from("<h2>What an operation costs</h2>\n");
-    let sizes: BTreeSet<_> = figures.iter().map(|figure| figure.live).collect();
+    let note = "a bar that is cut ends in an arrow; ! marks a cache that had dropped live keys";
+    let (sized, churn) = parted(figures);
+    let sizes: BTreeSet<_> = sized.iter().map(|figure| figure.live).collect();
     for live in sizes {
-        let of_size: Vec<_> = figures.iter().filter(|figure| figure.live == live).collect();
+        let of_size: Vec<_> = sized.iter().copied().filter(|f| f.live == live).collect();
         let title = format!("{} live keys: nanoseconds, shorter is better", grouped(live));
-        page += &chart::svg(&title, "bars that are cut end in an arrow", &columns(&of_size, None));
+        page += &chart::svg(&title, note, &columns(&of_size, None));
     }
-    let ours = figures.iter().filter(|figure| figure.store == OURS);
+    let title = "Keys kept for 50 to 350 ms: nanoseconds, shorter is better";
+    page += &chart::svg(title, note, &columns(&churn, None));
+    page + &ratios(figures) + &batches(figures)
+}
+
+/// Our figures beside the best rival's, losses included.
+fn ratios(figures: &[Figure]) -> String {
+    let ours = figures.iter().filter(|f| f.store == OURS && f.workload != BATCHES.0);
     let rows = ours.map(|figure| {
         vec![
             figure.workload.clone(),
             figure.threads.to_string(),
-            grouped(figure.live),
+            size_of(figure),
             chart::shown(figure.ns_per_op),
             figure.ratio_to_best_rival.map_or(String::new(), |ratio| format!("{ratio:.2}")),
             figure.best_rival.clone().unwrap_or_default(),
@@ -139,7 +163,57 @@ fn costs(figures: &[Figure]) -> String {
         ]
     });
     let head = ["workload", "threads", "live keys", "ns", "ratio to best rival", "best", "rounds"];
-    page + &table(&head, rows)
+    let about = "<p>The ratio is the best rival's cost by ours: below 1 it is ahead of us.</p>\n";
+    about.to_owned() + &table(&head, rows)
+}
+
+fn size_of(figure: &Figure) -> String {
+    if figure.workload == CHURN { "by rate and ttl".to_owned() } else { grouped(figure.live) }
+}
+
+/// What no rival has.
+fn batches(figures: &[Figure]) -> String {
+    let (name, about) = BATCHES;
+    let rows = figures.iter().filter(|figure| figure.workload == name).map(|figure| {
+        let ratio = figure.ratio_to_single_calls;
+        vec![
+            grouped(figure.live),
+            figure.threads.to_string(),
+            chart::shown(figure.ns_per_op),
+            ratio.map_or(String::new(), |ratio| format!("{ratio:.2}")),
+            figure.rounds.to_string(),
+        ]
+    });
+    let head = ["live keys", "threads", "ns per key", "single call by batch", "rounds"];
+    format!("<p>{name}, {}</p>\n{}", escaped(about), table(&head, rows))
+}
+
+/// Our store and the three best rivals of each workload, by size and threads.
+fn grown(figures: &[Figure]) -> String {
+    let (sized, _) = parted(figures);
+    let threads: BTreeSet<_> = sized.iter().map(|figure| figure.threads).collect();
+    let mut page = String::from("<h2>How costs grow</h2>\n<p>Live keys from left to right.</p>\n");
+    for (name, about) in WORKLOADS {
+        let all: Vec<_> = sized.iter().copied().filter(|f| f.workload == name).cloned().collect();
+        if all.iter().map(|figure| figure.live).collect::<BTreeSet<_>>().len() < 2 {
+            continue;
+        }
+        let mut stores = best_rivals(&all);
+        stores.push(OURS.to_owned());
+        let line = |store: &String, threads: usize| {
+            let of_line = all.iter().filter(|f| f.store == *store && f.threads == threads);
+            let mut points: Vec<_> = of_line.map(|f| (f.live, f.ns_per_op)).collect();
+            points.sort_by_key(|(live, _)| *live);
+            Line { label: store.clone(), points, is_ours: store == OURS }
+        };
+        let panel = |threads: &usize| Panel {
+            title: team(*threads),
+            lines: stores.iter().map(|store| line(store, *threads)).collect(),
+        };
+        let panels: Vec<_> = threads.iter().map(panel).collect();
+        page += &growth::svg(&format!("{name} {}: nanoseconds", short(about)), &panels);
+    }
+    page
 }
 
 fn latencies(tails: &[Tail]) -> String {
@@ -150,6 +224,7 @@ fn latencies(tails: &[Tail]) -> String {
             tail.workload.clone(),
             tail.rate.map_or("closed".to_owned(), |rate| grouped(rate as usize)),
             tail.threads.to_string(),
+            grouped(tail.live),
             tail.sweep_ms.map_or("never".to_owned(), |every| format!("{every} ms")),
             tail.store.clone(),
             micros(tail.p50_ns),
@@ -164,16 +239,18 @@ fn latencies(tails: &[Tail]) -> String {
         "workload",
         "a second",
         "threads",
+        "kept beside",
         "rivals sweep",
         "store",
         "p50 \u{b5}s",
-        "p99",
-        "p99.9",
-        "max",
+        "p99 \u{b5}s",
+        "p99.9 \u{b5}s",
+        "max \u{b5}s",
         "p99 by best",
         "p99.9 by best",
     ];
-    format!("<h2>How long the slowest take</h2>\n{}", table(&head, rows))
+    let about = "<p>By best: our time by the best rival's; above 1 it is ahead of us.</p>";
+    format!("<h2>How long the slowest take</h2>\n{about}\n{}", table(&head, rows))
 }
 
 fn memory(footprints: &[Footprint]) -> String {
@@ -198,7 +275,15 @@ fn memory(footprints: &[Footprint]) -> String {
             yes_no(found.orders_expiry),
         ]
     });
-    let head = ["store", "bound", "resident", "requested", "held", "says full", "orders expiry"];
+    let head = [
+        "store",
+        "bound",
+        "resident, bytes",
+        "requested, bytes",
+        "held",
+        "says full",
+        "orders expiry",
+    ];
     page + &table(&head, rows)
 }
 
@@ -215,14 +300,75 @@ fn benches(estimates: &[Estimate]) -> String {
     format!("<h2>The store alone</h2>\n{}</html>\n", table(&head, rows))
 }
 
-/// Our store and the three best rivals at one size.
-fn readme_chart(figures: &[Figure], machine: &Machine) -> String {
-    let of_size: Vec<_> = figures.iter().filter(|figure| figure.live == SHOWN_LIVE).collect();
-    let owned: Vec<_> = of_size.iter().map(|figure| (*figure).clone()).collect();
-    let mut stores = best_rivals(&owned);
+/// Our store and the three best rivals at one size, and in churn.
+fn readme_chart(figures: &[Figure], machine: &Machine, note: &str) -> String {
+    let (sized, churn) = parted(figures);
+    let of_size = sized.into_iter().filter(|figure| figure.live == SHOWN_LIVE);
+    let shown: Vec<_> = of_size.chain(churn).collect();
+    let mut stores = best_rivals(&shown.iter().map(|f| (*f).clone()).collect::<Vec<_>>());
     stores.push(OURS.to_owned());
-    let title = format!("Nanoseconds per operation, {} live keys", grouped(SHOWN_LIVE));
+    let rounds = shown.iter().map(|figure| figure.rounds).min().unwrap_or(0);
+    let title = format!("Nanoseconds per operation; W1 to W4 with {} keys", grouped(SHOWN_LIVE));
     let Machine { cpu, cores, commit, .. } = machine;
-    let note = format!("shorter is better; {cpu}, {cores} cores; {commit}; `cargo xtask bench`");
-    chart::svg(&title, &note, &columns(&of_size, Some(&stores)))
+    let note =
+        format!("shorter is better; {cpu}, {cores} cores; {commit}; {rounds} rounds; {note}");
+    chart::svg(&title, &note, &columns(&shown, Some(&stores)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn figures() -> Vec<Figure> {
+        let figure = |workload: &str, live: usize, store: &str, ns_per_op: f64| Figure {
+            ns_per_op,
+            rounds: 11,
+            ..Figure::of(workload, 1, live, store)
+        };
+        let mut figures = vec![
+            figure("W1", 1_000, OURS, 20.0),
+            figure("W1", 1_000, "scc", 10.0),
+            figure("W1", SHOWN_LIVE, OURS, 40.0),
+            figure("W1", SHOWN_LIVE, "scc", 80.0),
+            Figure { wrong: 0.1, ..figure("W5", SHOWN_LIVE, "moka", 70.0) },
+            figure("W5", SHOWN_LIVE, OURS, 30.0),
+            figure("W2", SHOWN_LIVE, OURS, 12.0),
+            figure("B16", SHOWN_LIVE, OURS, 6.0),
+        ];
+        leasehold_benches::figures::compare(&mut figures);
+        figures
+    }
+
+    #[test]
+    fn losses_are_shown_and_caches_that_drop_keys_are_marked() {
+        let page = costs(&figures());
+        assert!(page.contains("<td>0.50</td><td>scc</td>"), "{page}");
+        assert!(page.contains("moka !"), "{page}");
+        assert!(page.contains("<td>6.0</td><td>2.00</td>"), "{page}");
+    }
+
+    #[test]
+    fn churn_is_under_no_size_and_batches_are_compared_with_no_rival() {
+        let page = costs(&figures());
+        let churn = page.split_once("Keys kept for 50 to 350 ms").map(|(_, after)| after);
+        assert_eq!(page.matches("W5 churn").count(), 1);
+        assert!(churn.is_some_and(|after| after.contains("W5 churn")));
+        assert!(page.contains("<td>W5</td><td>1</td><td>by rate and ttl</td>"), "{page}");
+        assert!(!page.contains("<td>B16</td>"), "{page}");
+    }
+
+    #[test]
+    fn growth_is_drawn_where_there_are_two_sizes() {
+        let page = grown(&figures());
+        assert!(page.contains("W1 lifecycle") && !page.contains("W2"), "{page}");
+        assert!(page.contains(">scc 80<") && page.contains(">leasehold 40<"), "{page}");
+    }
+
+    #[test]
+    fn the_readmes_chart_says_size_rounds_and_how() {
+        let chart = readme_chart(&figures(), &Machine::look(), "`a command`");
+        assert!(chart.contains("with 1,000,000 keys") && chart.contains("11 rounds; `a command`"));
+        assert!(chart.contains("W1 lifecycle") && chart.contains("W5 churn"), "{chart}");
+        assert!(!chart.contains(">20<"), "the figure of another size is not shown");
+    }
 }

@@ -10,7 +10,7 @@ use std::io::Write as _;
 use std::time::Duration;
 
 use clap::Parser;
-use leasehold_benches::contest::{self, BATCHES, Plan, WORKLOADS};
+use leasehold_benches::contest::{self, BATCHES, CHURN, Plan, WORKLOADS};
 use leasehold_benches::figures::{self, Figure, OURS};
 use leasehold_benches::machine::Machine;
 use leasehold_benches::stopwatch::Stopwatch;
@@ -122,8 +122,8 @@ fn main() -> Result<(), String> {
 fn measure(arguments: &Arguments, plan: &Plan, show: fn(&[Figure])) {
     let stopwatch = Stopwatch::start();
     let sizes = arguments.sizes();
-    let churns = plan.workloads.iter().any(|name| name == "W5");
-    let sized = plan.workloads.iter().any(|name| name != "W5");
+    let churns = plan.workloads.iter().any(|name| name == CHURN);
+    let sized = plan.workloads.iter().any(|name| name != CHURN);
     let mut stages: Vec<_> = sizes.into_iter().filter(|_| sized).map(Some).collect();
     stages.extend(churns.then_some(None));
     let mut seen: Vec<Figure> = Vec::new();
@@ -181,7 +181,12 @@ fn print_tables(figures: &[Figure]) {
             .iter()
             .find(move |f| f.store == store && (&f.workload, f.threads) == (&column.0, column.1))
     };
-    println!("{} live keys, {} rounds", grouped(first.live), first.rounds);
+    let size = if first.workload == CHURN {
+        "as many keys as rate and ttl lead to".to_owned()
+    } else {
+        format!("{} live keys", grouped(first.live))
+    };
+    println!("{size}, {} rounds", first.rounds);
     for (name, about) in WORKLOADS {
         if columns.iter().any(|(workload, _)| workload == name) {
             println!("  {name} {about}");

@@ -114,9 +114,9 @@ pub(crate) const JOBS: &[Job] = &[
     },
     Job {
         name: "bench",
-        about: "all figures, target/bench/report.html and docs/bench.svg; half an hour",
+        about: "all figures, target/bench/report.html and docs/bench.svg: 35 minutes; --quick: 8",
         in_ci: false,
-        run: |root, _| bench::run_all(root),
+        run: |root, options| bench::run_all(root, options.is_quick),
     },
 ];
 
@@ -125,6 +125,7 @@ pub(crate) const JOBS: &[Job] = &[
 pub(crate) struct Options {
     /// How often the acceptance cases run, one after the other.
     times: u32,
+<<<<<<< HEAD
     /// How many acquires the stress run makes, if not its own number.
     acquires: Option<u64>,
     /// The one fault to plant.
@@ -138,6 +139,27 @@ impl Options {
         let times = if std::env::var_os("CI").is_some() { 3 } else { 1 };
         let mut options = Self { times, acquires: None, only: None };
         while let Some(argument) = arguments.next() {
+=======
+    /// Whether the benches are to be short.
+    is_quick: bool,
+}
+
+impl Options {
+    /// Reads `--times N` and `--quick`. Where `CI` is set three times are the default, else one.
+    pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
+        let mut times = if std::env::var_os("CI").is_some() { 3 } else { 1 };
+        let mut is_quick = false;
+        while let Some(argument) = arguments.next() {
+            if argument == "--quick" {
+                is_quick = true;
+                continue;
+            }
+            if argument != "--times" {
+                return Err(Failure::new(format!(
+                    "`{argument}` is not understood; there are --times N and --quick"
+                )));
+            }
+>>>>>>> 5b432ce (benches/report: draw growth, and say what each chart is of)
             let value = arguments.next().unwrap_or_default();
             match argument.as_str() {
                 "--times" => options.times = above_zero(&argument, &value)?,
@@ -151,7 +173,11 @@ impl Options {
                 }
             }
         }
+<<<<<<< HEAD
         Ok(options)
+=======
+        Ok(Self { times, is_quick })
+>>>>>>> 5b432ce (benches/report: draw growth, and say what each chart is of)
     }
 }
 
@@ -243,6 +269,7 @@ mod tests {
     }
 
     #[test]
+<<<<<<< HEAD
     fn numbers_are_above_zero_and_nothing_else_is_taken() {
         let one = Options { times: 5, acquires: Some(7), only: Some("x".into()) };
         let all = ["--times", "5", "--acquires", "7", "--only", "x"];
@@ -255,6 +282,13 @@ mod tests {
             &["--only"],
             &["--tmes", "1"],
         ] {
+=======
+    fn times_is_a_number_above_zero_quick_has_none_and_nothing_else_is_taken() {
+        assert_eq!(parse(&["--times", "5"]), Ok(Options { times: 5, is_quick: false }));
+        let quick = parse(&["--times", "1", "--quick"]);
+        assert_eq!(quick, Ok(Options { times: 1, is_quick: true }));
+        for wrong in [&["--times"][..], &["--times", "0"], &["--times", "x"], &["--tmes", "1"]] {
+>>>>>>> 5b432ce (benches/report: draw growth, and say what each chart is of)
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }
     }
