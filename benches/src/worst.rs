@@ -1,8 +1,9 @@
 //! The slowest lifecycles of our store one by one, and what they met: to tell the store's own work
 //! from the machine's.
 //!
-//! Looks at the store and at the scheduler between operations, in the time that a fixed rate leaves
-//! free, so its times are not for comparing. Must not be used for figures.
+//! *Slow* is what took long without the time for which the thread had no core: on a busy machine the
+//! scheduler's pauses would hide all else. Looks at the store and at the scheduler between
+//! operations, in the time that a fixed rate leaves free. Must not be used for figures.
 
 use std::fs::File;
 use std::io::{Read as _, Seek as _};
@@ -75,8 +76,8 @@ pub struct Slow {
 /// What most of a slow operation's time went to, as far as it can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cause {
-    /// The thread had no core for half of the time or more, or was late before the store was
-    /// called at all.
+    /// The thread lost its core, or was late before the store was called at all. Besides the pause
+    /// it pays for the caches, and for the kernel's own work.
     Scheduler,
     /// Expired entries were reclaimed.
     Sweep,
@@ -84,11 +85,30 @@ pub enum Cause {
     Unknown,
 }
 
+/// What a round found.
+#[derive(Debug, Default)]
+pub struct Found {
+    /// The slowest operations, slowest first.
+    pub slowest: Vec<Slow>,
+    /// All operations that were looked at.
+    pub operations: u64,
+    /// Those in which the thread lost its core.
+    pub preempted: u64,
+    /// For how long it had none, in all.
+    pub off_core_ns: u64,
+}
+
 impl Slow {
     /// All of it.
     #[must_use]
     pub const fn nanos(&self) -> u64 {
         self.start_ns + self.acquire_ns + self.commit_ns
+    }
+
+    /// The part that the thread had a core for.
+    #[must_use]
+    pub const fn on_core_ns(&self) -> u64 {
+        self.nanos().saturating_sub(self.off_core_ns)
     }
 
     /// The longest step.
@@ -102,7 +122,7 @@ impl Slow {
     /// What most of its time went to.
     #[must_use]
     pub fn cause(&self) -> Cause {
-        if 2 * self.off_core_ns >= self.nanos() || self.step() == "start" {
+        if self.switches > 0 || self.step() == "start" {
             Cause::Scheduler
         } else if self.reclaimed > 0 {
             Cause::Sweep
@@ -112,48 +132,49 @@ impl Slow {
     }
 }
 
-/// The slowest so far, slowest first.
-struct Slowest {
-    wanted: usize,
-    found: Vec<Slow>,
+impl Found {
+    /// Counts an operation, and keeps it if it is among the slowest.
+    fn take(&mut self, slow: Slow, wanted: usize) {
+        self.operations += 1;
+        self.preempted += u64::from(slow.switches > 0);
+        self.off_core_ns += slow.off_core_ns;
+        self.keep(slow, wanted);
+    }
+
+    fn keep(&mut self, slow: Slow, wanted: usize) {
+        let at = self.slowest.partition_point(|other| other.on_core_ns() >= slow.on_core_ns());
+        if at < wanted {
+            self.slowest.insert(at, slow);
+            self.slowest.truncate(wanted);
+        }
+    }
+
+    fn add(&mut self, other: Self, wanted: usize) {
+        self.operations += other.operations;
+        self.preempted += other.preempted;
+        self.off_core_ns += other.off_core_ns;
+        other.slowest.into_iter().for_each(|slow| self.keep(slow, wanted));
+    }
 }
 
-impl Slowest {
-    const fn new(wanted: usize) -> Self {
-        Self { wanted, found: Vec::new() }
-    }
-
-    /// Whether an operation that took so long belongs to them.
-    fn takes(&self, nanos: u64) -> bool {
-        self.found.len() < self.wanted || self.found.last().is_some_and(|l| nanos > l.nanos())
-    }
-
-    fn push(&mut self, slow: Slow) {
-        let at = self.found.partition_point(|other| other.nanos() >= slow.nanos());
-        self.found.insert(at, slow);
-        self.found.truncate(self.wanted);
-    }
-}
-
-/// The slowest lifecycles of one round of our store, slowest first.
+/// The slowest lifecycles of one round of our store.
 ///
 /// # Panics
 ///
 /// If a fresh key is refused.
 #[must_use]
-pub fn look(course: &Course, wanted: usize) -> Vec<Slow> {
+pub fn look(course: &Course, wanted: usize) -> Found {
     let lists = Lists::new(course);
     let store = Leasehold::new(workload::bound(lists.most_entries(course)), LONG, Watch::system());
     passes::fill(&store, &lists.live);
-    let all = Mutex::new(Slowest::new(wanted));
+    let all = Mutex::new(Found::default());
     let work = team::run(course.threads, |thread| {
-        let (slowest, share) = watched(&store, &lists, course, wanted, thread);
-        let mut all = all.lock().expect("no thread breaks while it adds");
-        slowest.found.into_iter().for_each(|slow| all.push(slow));
+        let (found, share) = watched(&store, &lists, course, wanted, thread);
+        all.lock().expect("no thread breaks while it adds").add(found, wanted);
         share
     });
     assert_eq!(work.wrong, 0, "a fresh key was refused");
-    all.into_inner().expect("all threads have ended").found
+    all.into_inner().expect("all threads have ended")
 }
 
 /// Ours orders expiry: it never looks through all keys.
@@ -166,14 +187,14 @@ fn watched(
     course: &Course,
     wanted: usize,
     thread: usize,
-) -> (Slowest, Share) {
+) -> (Found, Share) {
     let Course { pace, span, .. } = *course;
-    let (mut slowest, mut share) = (Slowest::new(wanted), Share::default());
+    let (mut found, mut share) = (Found::default(), Share::default());
     let mut scheduler = Scheduler::of_this_thread();
     let mut starts = Starts::new(pace);
+    let (mut reclaimed, mut scheduled) = (store.reclaimed(), scheduler.look());
+    let mut ready = stopwatch::now();
     for (number, (key, ttl)) in (0_u32..).zip(lists.of_thread(thread)) {
-        let (reclaimed, scheduled) = (store.reclaimed(), scheduler.look());
-        let ready = stopwatch::now();
         let meant = starts.wait(number);
         let began = stopwatch::now();
         let lease = store.acquire(key);
@@ -182,27 +203,29 @@ fn watched(
             Answer::Granted(lease) => store.commit(key, lease, *ttl),
             _ => false,
         });
-        let ended = starts.ended();
-        let at = starts.since_start();
-        let due = meant.max(ready);
-        if at >= span.warm_up && slowest.takes(between(due, ended)) {
-            let after = scheduler.look();
-            slowest.push(Slow {
+        let (ended, at) = (starts.ended(), starts.since_start());
+        // What is seen here is where the next one begins: one look for each is enough.
+        let before = (reclaimed, scheduled);
+        (reclaimed, scheduled) = (store.reclaimed(), scheduler.look());
+        if at >= span.warm_up {
+            let slow = Slow {
                 thread,
                 at,
-                start_ns: between(due, began),
+                start_ns: between(meant.max(ready), began),
                 acquire_ns: between(began, acquired),
                 commit_ns: between(acquired, ended),
-                reclaimed: store.reclaimed().saturating_sub(reclaimed),
-                off_core_ns: after.off_core_ns.saturating_sub(scheduled.off_core_ns),
-                switches: after.given.saturating_sub(scheduled.given),
-            });
+                reclaimed: reclaimed.saturating_sub(before.0),
+                off_core_ns: scheduled.off_core_ns.saturating_sub(before.1.off_core_ns),
+                switches: scheduled.given.saturating_sub(before.1.given),
+            };
+            found.take(slow, wanted);
         }
         if at >= span.warm_up + span.measured {
             break;
         }
+        ready = stopwatch::now();
     }
-    (slowest, share)
+    (found, share)
 }
 
 fn between(from: Instant, to: Instant) -> u64 {
@@ -233,24 +256,24 @@ mod tests {
     }
 
     #[test]
-    fn the_slowest_are_kept_and_sorted() {
-        let mut slowest = Slowest::new(2);
+    fn the_slowest_on_a_core_are_kept_and_all_are_counted() {
+        let mut found = Found::default();
         for nanos in [3, 9, 1, 5] {
-            if slowest.takes(nanos) {
-                slowest.push(slow(0, nanos, 0));
-            }
+            found.take(slow(0, nanos, 0), 2);
         }
-        assert!(slowest.takes(6) && !slowest.takes(5));
-        let kept: Vec<_> = slowest.found.iter().map(Slow::nanos).collect();
-        assert_eq!(kept, [9, 5]);
+        let mut other = Found::default();
+        other.take(Slow { off_core_ns: 93, switches: 1, ..slow(0, 100, 0) }, 2);
+        found.add(other, 2);
+        let kept: Vec<_> = found.slowest.iter().map(Slow::on_core_ns).collect();
+        assert_eq!(kept, [9, 7]);
+        assert_eq!((found.operations, found.preempted, found.off_core_ns), (5, 1, 93));
     }
 
     #[test]
     fn the_cause_is_the_scheduler_then_a_sweep_then_unknown() {
         let swept = Slow { reclaimed: 4, ..slow(10, 50, 40) };
         assert_eq!((swept.step(), swept.cause()), ("acquire", Cause::Sweep));
-        assert_eq!(Slow { off_core_ns: 50, ..swept }.cause(), Cause::Scheduler);
-        assert_eq!(Slow { off_core_ns: 49, ..swept }.cause(), Cause::Sweep);
+        assert_eq!(Slow { switches: 1, ..swept }.cause(), Cause::Scheduler);
         assert_eq!((slow(1, 2, 3).step(), slow(1, 2, 3).cause()), ("commit", Cause::Unknown));
         assert_eq!(slow(9, 2, 3).cause(), Cause::Scheduler);
     }
@@ -266,8 +289,10 @@ mod tests {
     fn a_round_gives_as_many_as_were_wanted_and_the_slowest_first() {
         let span = Span { warm_up: Duration::ZERO, measured: Duration::from_millis(20) };
         let found = look(&course(20_000, span, 100, 2), 5);
-        assert_eq!(found.len(), 5);
-        assert!(found.windows(2).all(|pair| pair[0].nanos() >= pair[1].nanos()));
-        assert!(found.iter().all(|slow| slow.acquire_ns > 0 && slow.thread < 2));
+        assert_eq!(found.slowest.len(), 5);
+        let on_core: Vec<_> = found.slowest.iter().map(Slow::on_core_ns).collect();
+        assert!(on_core.is_sorted_by(|one, other| one >= other), "{on_core:?}");
+        assert!(found.slowest.iter().all(|slow| slow.acquire_ns > 0 && slow.thread < 2));
+        assert!(found.operations >= 5);
     }
 }

@@ -42,8 +42,8 @@ struct Arguments {
     /// Two rounds of one second: 2 minutes in all instead of 6.
     #[arg(long, conflicts_with_all = ["rounds", "seconds"])]
     quick: bool,
-    /// Show our N slowest lifecycles one by one at the fixed rate, and what they met, instead of
-    /// comparing: 6 seconds in all.
+    /// Show our N slowest lifecycles one by one at the fixed rate, without the time that they had no
+    /// core, and what they met, instead of comparing: 7 seconds in all.
     #[arg(long, value_name = "N", conflicts_with = "json")]
     worst: Option<usize>,
 }
@@ -160,7 +160,7 @@ fn print_worst(arguments: &Arguments, wanted: usize, threads: usize) {
     let head = [
         "at ms",
         "thread",
-        "all",
+        "on core",
         "start",
         "acquire",
         "commit",
@@ -171,14 +171,18 @@ fn print_worst(arguments: &Arguments, wanted: usize, threads: usize) {
         "cause",
     ];
     let mut table = Table::new(head);
-    found.iter().for_each(|slow| table.push(worst_row(slow)));
+    found.slowest.iter().for_each(|slow| table.push(worst_row(slow)));
     print!("{table}");
-    let count = |cause| found.iter().filter(|slow| slow.cause() == cause).count();
+    let count = |cause| found.slowest.iter().filter(|slow| slow.cause() == cause).count();
     println!(
-        "the scheduler {}, reclaiming {}, neither {}",
+        "of these the scheduler {}, reclaiming {}, neither {}; of all {} operations {} lost the core, \
+         for {:.1} ms in all",
         count(Cause::Scheduler),
         count(Cause::Sweep),
-        count(Cause::Unknown)
+        count(Cause::Unknown),
+        grouped(usize::try_from(found.operations).unwrap_or(usize::MAX)),
+        found.preempted,
+        found.off_core_ns as f64 / 1e6
     );
 }
 
@@ -192,7 +196,7 @@ fn worst_row(slow: &Slow) -> Vec<String> {
     vec![
         format!("{:.1}", slow.at.as_secs_f64() * 1e3),
         slow.thread.to_string(),
-        micros(slow.nanos()),
+        micros(slow.on_core_ns()),
         micros(slow.start_ns),
         micros(slow.acquire_ns),
         micros(slow.commit_ns),
