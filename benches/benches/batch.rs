@@ -1,7 +1,7 @@
 //! How much does a caller save who has its keys together, by how many they are?
 //!
-//! One thread, duplicates uniformly random, a store of a million keys filled to 70 %. `thrpt` is per
-//! key; batches of one show what the call itself costs.
+//! One thread, duplicates uniformly random, a store of a million keys filled to 70 %. `thrpt` is
+//! per key; batches of one show what the call itself costs.
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use leasehold::{Admission, Identity};

@@ -80,8 +80,8 @@ pub fn duplicate<S: Store>(store: &S, committed: &[Key], shift: Shift) -> Work {
     pass(committed, shift, |key| matches!(store.acquire(key), Answer::Completed))
 }
 
-/// B16: one call for every [`BATCH`] committed keys, each of which counts as an operation; keys that
-/// do not fill a batch are not asked for.
+/// B16: one call for every [`BATCH`] committed keys, each of which counts as an operation; keys
+/// that do not fill a batch are not asked for.
 pub fn batches<S: Store>(store: &S, committed: &[Key], shift: Shift) -> Work {
     strides(committed, shift, |stride, share| {
         for batch in stride.as_chunks::<BATCH>().0 {

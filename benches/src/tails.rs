@@ -144,8 +144,8 @@ fn one<S: Store>(course: &Course, lists: &Lists) -> Histogram<u64> {
     times
 }
 
-/// Our store and the three rivals that are nearest to the best percentiles, by one quick look at all
-/// of them: a closed loop, and the rate beside fewer kept keys.
+/// Our store and the three rivals that are nearest to the best percentiles, by one quick look at
+/// all of them: a closed loop, and the rate beside fewer kept keys.
 #[must_use]
 pub fn contestants(rate: u32, threads: usize) -> Vec<String> {
     let quick = |pace, sweep_every| Course {

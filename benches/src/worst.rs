@@ -1,8 +1,8 @@
 //! The slowest lifecycles of our store one by one, and what they met: to tell the store's own work
 //! from the machine's.
 //!
-//! *Slow* is what took long without the time for which the thread had no core: on a busy machine the
-//! scheduler's pauses would hide all else. Looks at the store and at the scheduler between
+//! *Slow* is what took long without the time for which the thread had no core: on a busy machine
+//! the scheduler's pauses would hide all else. Looks at the store and at the scheduler between
 //! operations, in the time that a fixed rate leaves free. Must not be used for figures.
 
 use std::fs::File;
@@ -45,7 +45,8 @@ impl Scheduler {
     }
 }
 
-/// Three numbers: nanoseconds on a core, nanoseconds ready without one, times that it was given one.
+/// Three numbers: nanoseconds on a core, nanoseconds ready without one, times that it was given
+/// one.
 fn parse(text: &str) -> Scheduled {
     let mut numbers = text.split_whitespace().skip(1).map(|word| word.parse().unwrap_or(0));
     let mut next = || numbers.next().unwrap_or(0);

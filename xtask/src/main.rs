@@ -1,7 +1,8 @@
 //! `cargo xtask <job>`: every check that CI runs, one name each.
 //!
-//! Without a job, or with `--help`, it lists them. This crate uses nothing but the standard library, so that it builds
-//! within seconds. It must never change a tracked file; `bench` alone does, and writes a chart.
+//! Without a job, or with `--help`, it lists them. This crate uses nothing but the standard
+//! library, so that it builds within seconds. It must never change a tracked file; `bench` alone
+//! does, and writes a chart.
 
 #![forbid(unsafe_code)]
 

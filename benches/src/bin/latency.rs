@@ -42,7 +42,7 @@ struct Arguments {
     /// Two rounds of one second: 2 minutes in all instead of 6.
     #[arg(long, conflicts_with_all = ["rounds", "seconds"])]
     quick: bool,
-    /// Show our N slowest lifecycles one by one at the fixed rate, without the time that they had no
+    /// Show our N slowest lifecycles one by one at the fixed rate, by the time that they had a
     /// core, and what they met, instead of comparing: 7 seconds in all.
     #[arg(long, value_name = "N", conflicts_with = "json")]
     worst: Option<usize>,
@@ -175,8 +175,8 @@ fn print_worst(arguments: &Arguments, wanted: usize, threads: usize) {
     print!("{table}");
     let count = |cause| found.slowest.iter().filter(|slow| slow.cause() == cause).count();
     println!(
-        "of these the scheduler {}, reclaiming {}, neither {}; of all {} operations {} lost the core, \
-         for {:.1} ms in all",
+        "of these the scheduler {}, reclaiming {}, neither {}; of all {} operations {} lost the \
+         core, for {:.1} ms in all",
         count(Cause::Scheduler),
         count(Cause::Sweep),
         count(Cause::Unknown),

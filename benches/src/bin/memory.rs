@@ -1,7 +1,8 @@
 //! `memory`: how many bytes does a key take, here and in what one would reach for instead?
 //!
-//! Each store is filled to exactly its bound in a process of its own. *Resident* is what is in memory
-//! then, *requested* what was asked of the kernel; `docs/performance.md` says how each is made.
+//! Each store is filled to exactly its bound in a process of its own. *Resident* is what is in
+//! memory then, *requested* what was asked of the kernel; `docs/performance.md` says how each is
+//! made.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +14,8 @@ use leasehold_benches::footprint::{self, Footprint};
 use leasehold_benches::machine::Machine;
 use leasehold_benches::table::{Table, grouped};
 
-/// Bytes per key of each store, filled to exactly its bound.
+/// Bytes per key of each store, filled to exactly its bound: ten seconds in all, a minute more for
+/// a bound of ten million.
 #[derive(Debug, Parser)]
 struct Arguments {
     /// Bounds, with commas.

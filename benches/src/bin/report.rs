@@ -1,7 +1,7 @@
 //! `report`: one page of what the other binaries and criterion found, and the README's chart.
 //!
-//! Reads `rivals.jsonl`, `latency.jsonl`, `memory.jsonl` and criterion's folder from one folder, each
-//! if it is there, and writes `report.html` beside them.
+//! Reads `rivals.jsonl`, `latency.jsonl`, `memory.jsonl` and criterion's folder from one folder,
+//! each if it is there, and writes `report.html` beside them.
 
 #![forbid(unsafe_code)]
 
