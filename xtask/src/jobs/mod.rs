@@ -125,41 +125,25 @@ pub(crate) const JOBS: &[Job] = &[
 pub(crate) struct Options {
     /// How often the acceptance cases run, one after the other.
     times: u32,
-<<<<<<< HEAD
     /// How many acquires the stress run makes, if not its own number.
     acquires: Option<u64>,
     /// The one fault to plant.
     only: Option<String>,
-}
-
-impl Options {
-    /// Reads `--times N`, `--acquires N` and `--only NAME`. Where `CI` is set the cases run three
-    /// times by default, else once.
-    pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
-        let times = if std::env::var_os("CI").is_some() { 3 } else { 1 };
-        let mut options = Self { times, acquires: None, only: None };
-        while let Some(argument) = arguments.next() {
-=======
     /// Whether the benches are to be short.
     is_quick: bool,
 }
 
 impl Options {
-    /// Reads `--times N` and `--quick`. Where `CI` is set three times are the default, else one.
+    /// Reads `--times N`, `--acquires N`, `--only NAME` and `--quick`. Where `CI` is set the cases
+    /// run three times by default, else once.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
-        let mut times = if std::env::var_os("CI").is_some() { 3 } else { 1 };
-        let mut is_quick = false;
+        let times = if std::env::var_os("CI").is_some() { 3 } else { 1 };
+        let mut options = Self { times, acquires: None, only: None, is_quick: false };
         while let Some(argument) = arguments.next() {
             if argument == "--quick" {
-                is_quick = true;
+                options.is_quick = true;
                 continue;
             }
-            if argument != "--times" {
-                return Err(Failure::new(format!(
-                    "`{argument}` is not understood; there are --times N and --quick"
-                )));
-            }
->>>>>>> 5b432ce (benches/report: draw growth, and say what each chart is of)
             let value = arguments.next().unwrap_or_default();
             match argument.as_str() {
                 "--times" => options.times = above_zero(&argument, &value)?,
@@ -167,17 +151,13 @@ impl Options {
                 "--only" if !value.is_empty() => options.only = Some(value),
                 _ => {
                     return Err(Failure::new(format!(
-                        "`{argument}` is not understood; there are --times N, --acquires N and \
-                         --only NAME"
+                        "`{argument}` is not understood; there are --times N, --acquires N, \
+                         --only NAME and --quick"
                     )));
                 }
             }
         }
-<<<<<<< HEAD
         Ok(options)
-=======
-        Ok(Self { times, is_quick })
->>>>>>> 5b432ce (benches/report: draw growth, and say what each chart is of)
     }
 }
 
@@ -269,10 +249,9 @@ mod tests {
     }
 
     #[test]
-<<<<<<< HEAD
     fn numbers_are_above_zero_and_nothing_else_is_taken() {
-        let one = Options { times: 5, acquires: Some(7), only: Some("x".into()) };
-        let all = ["--times", "5", "--acquires", "7", "--only", "x"];
+        let one = Options { times: 5, acquires: Some(7), only: Some("x".into()), is_quick: true };
+        let all = ["--times", "5", "--acquires", "7", "--quick", "--only", "x"];
         assert_eq!(parse(&all), Ok(one));
         for wrong in [
             &["--times"][..],
@@ -282,13 +261,6 @@ mod tests {
             &["--only"],
             &["--tmes", "1"],
         ] {
-=======
-    fn times_is_a_number_above_zero_quick_has_none_and_nothing_else_is_taken() {
-        assert_eq!(parse(&["--times", "5"]), Ok(Options { times: 5, is_quick: false }));
-        let quick = parse(&["--times", "1", "--quick"]);
-        assert_eq!(quick, Ok(Options { times: 1, is_quick: true }));
-        for wrong in [&["--times"][..], &["--times", "0"], &["--times", "x"], &["--tmes", "1"]] {
->>>>>>> 5b432ce (benches/report: draw growth, and say what each chart is of)
             assert!(parse(wrong).is_err(), "{wrong:?}");
         }
     }
