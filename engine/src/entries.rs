@@ -43,9 +43,9 @@ impl Entries {
         let slots = Table::slots_for(max_entries);
         Ok(Self {
             index: Table::new(max_entries, config.pages)?,
-            expiry: Deadlines::new(leaves(max_entries)),
-            fingerprints: Fingerprints::new(slots),
-            outcomes: Outcomes::new(slots, config.max_outcome_bytes),
+            expiry: Deadlines::new(leaves(max_entries))?,
+            fingerprints: Fingerprints::new(slots)?,
+            outcomes: Outcomes::new(slots, config.max_outcome_bytes)?,
             accounts: Accounts::new(max_entries),
             max_entries,
             late_grace: Span::of(config.late_grace),
@@ -80,10 +80,15 @@ impl Entries {
     /// deadline, with the word from before: if what was filed for that fires no later, nothing
     /// needs to be done. A sweep sees either word, and neither is earlier than what it goes on to
     /// expect; or it sees the slot pending, and comes back.
+    ///
+    /// What was filed is relied upon only where it certainly was: a holder's own word, or the dead
+    /// one that a holder left. Who took over from a stalled holder files anew.
     #[inline]
     pub(crate) fn arm(&self, slot: Slot, before: Word, word: Word) {
         let due = self.due(word);
-        if before.is_retired() || due < self.due(before) {
+        let same_holder = before.generation() == word.generation();
+        let is_filed = if before.is_kept() { same_holder } else { !before.is_retired() };
+        if !is_filed || due < self.due(before) {
             self.expiry.file(leaf(slot), due);
         }
     }
@@ -94,7 +99,7 @@ impl Entries {
         &self,
         mine: Mine<'_>,
         found: Found,
-        kill: fn(&LeaseWord, Word) -> Option<Word>,
+        kill: impl FnOnce(&LeaseWord, Word) -> Option<Word>,
     ) -> bool {
         let Some(cell) = self.index.word(found.slot) else {
             return false;
@@ -118,4 +123,79 @@ impl Entries {
 /// The leaf that stands for a slot.
 fn leaf(slot: Slot) -> Leaf {
     Leaf((slot.bucket() / BUCKETS_PER_LEAF) as u32)
+}
+
+#[cfg(all(test, not(lease_loom)))]
+mod tests {
+    use super::*;
+    use crate::identity::Identity;
+    use crate::index::{Claim, Look};
+    use crate::sweep;
+
+    /// Later than anything in these tests.
+    const LATE: Tick = Tick(1_000_000);
+
+    fn entries() -> Entries {
+        let config = MemoryConfig::default().max_entries(1).late_grace(std::time::Duration::ZERO);
+        Entries::new(&config).expect("the memory is there")
+    }
+
+    /// Grants a key whatever its slot was, and files it unless its holder is to stall before that.
+    fn grant(entries: &Entries, bits: u128, deadline: u64, files: bool) -> Found {
+        let sought = entries.index.sought(Identity::from_bits(bits));
+        let place = entries.accounts.take(entries.accounts.mine());
+        let (pending, before) = match entries.index.look(&sought) {
+            Look::Found(Found { slot, word: before }) => {
+                let cell = entries.word(slot).expect("a slot of this table");
+                let word = cell.take(before, before.offset(), sought.stamp());
+                (Found { slot, word: word.expect("nobody else moves it") }, before)
+            }
+            Look::Vacant(vacancy) => match entries.index.claim(&sought, &vacancy) {
+                Claim::Claimed { pending, dead } => (pending, dead),
+                other => panic!("{other:?}"),
+            },
+        };
+        let cell = entries.word(pending.slot).expect("a slot of this table");
+        let word = cell.publish(pending.word, Deadline(deadline));
+        if let Some(place) = place {
+            place.spend();
+        }
+        if files {
+            entries.arm(pending.slot, before, word);
+        }
+        Found { slot: pending.slot, word }
+    }
+
+    fn sweep(entries: &Entries) -> usize {
+        sweep::entries(entries, entries.accounts.mine(), LATE, usize::MAX)
+    }
+
+    #[test]
+    fn who_stalls_before_filing_hides_no_later_entry_of_the_slot() {
+        let entries = entries();
+        let stalled = grant(&entries, 7, 100, false);
+        let forget = |cell: &LeaseWord, word| cell.reclaim(word, Tick(1));
+        assert!(entries.end(entries.accounts.mine(), stalled, forget));
+        grant(&entries, 7, 200, true);
+        assert_eq!(sweep(&entries), 1);
+    }
+
+    #[test]
+    fn who_stalls_before_filing_hides_nobody_who_takes_over() {
+        let entries = entries();
+        grant(&entries, 7, 100, false);
+        grant(&entries, 7, 200, true);
+        assert_eq!(sweep(&entries), 1);
+    }
+
+    #[test]
+    fn a_later_grant_in_a_released_slot_is_covered_by_what_its_holder_filed() {
+        let entries = entries();
+        let released = grant(&entries, 7, 100, true);
+        let release = |cell: &LeaseWord, word| cell.kill(word, || Tick(1));
+        assert!(entries.end(entries.accounts.mine(), released, release));
+        grant(&entries, 7, 200, true);
+        assert_eq!(sweep::entries(&entries, entries.accounts.mine(), Tick(150), usize::MAX), 0);
+        assert_eq!(sweep(&entries), 1);
+    }
 }

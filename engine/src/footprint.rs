@@ -17,14 +17,15 @@ pub struct Footprint {
     pub table: usize,
     /// The index of what falls due.
     pub deadlines: usize,
-    /// For fingerprints: taken when the first one is given, not before.
+    /// For fingerprints: address space only, until the first one is given.
     pub fingerprints_when_used: usize,
-    /// For outcomes, beside their own bytes: taken when the first one is given, not before.
+    /// For outcomes, beside their own bytes: address space only, until the first one is given.
     pub outcomes_when_used: usize,
 }
 
 impl Footprint {
-    /// Bytes at construction. Some kilobytes for each thread that calls come on top.
+    /// Bytes at construction, without the address space that nothing uses yet. Some kilobytes for
+    /// each 16 threads that call come on top.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.table.saturating_add(self.deadlines)

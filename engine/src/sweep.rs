@@ -65,10 +65,10 @@ fn settle(
             Phase::Dead if word.is_retired() => return (ended, Deadline(LAST_TICK)),
             _ if !due.is_past(now) => return (ended, due),
             Phase::Dead => {
-                cell.retire(word);
+                cell.retire(word, now);
             }
             Phase::InFlight | Phase::Committed => {
-                if entries.end(mine, Found { slot, word }, LeaseWord::reclaim) {
+                if entries.end(mine, Found { slot, word }, |cell, word| cell.reclaim(word, now)) {
                     mine.count(Event::Reclaimed);
                     ended = true;
                 }

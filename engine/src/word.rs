@@ -12,7 +12,7 @@
 //!    ^  ^                         ^                  |  ^ |                     |
 //!    |  |                         +------ take ------+  +-+ renew               |
 //!    |  |                             (deadline passed)                         |
-//!    |  +---- kill (release, forget), reclaim <------+--------------------------+
+//!    |  +---- kill (by the holder), reclaim (others) <-+-------------------------+
 //!    +------- retire (only the deadline goes)
 //! ```
 //!
@@ -22,9 +22,10 @@
 //! stopped just there keeps this key in flight until it goes on. (No thread of a process can be
 //! killed alone but by breaking every other promise of the process too.)
 //!
-//! A dead word keeps the deadline that it had: a grant in its place with a later one is covered by
-//! what was filed for the former. Once that is past, the word is *retired*: its deadline is zero,
-//! which no grant has, since a TTL is above zero.
+//! A word that its holder has killed keeps the deadline that it had: a grant in its place with a
+//! later one is covered by what the holder had filed. Otherwise, and once that is past, a dead word
+//! is *retired*: in the deadline's place it has a flag and the tick at which that was, so that no
+//! word ever comes back, not even after 2^24 grants.
 
 use crate::clock::{Deadline, LAST_TICK, Tick};
 use crate::sync::{AtomicU64, Ordering};
@@ -114,7 +115,7 @@ impl Word {
         Generation(((self.0 >> GENERATION_SHIFT) & GENERATION_MASK) as u32)
     }
 
-    /// Of a dead word: the one that it had, or zero once it is retired. A pending word has none.
+    /// Of a dead word: the one that it had, unless it is retired. A pending word has none.
     pub(crate) const fn deadline(self) -> Deadline {
         Deadline(self.0 & DEADLINE_MASK)
     }
@@ -129,9 +130,9 @@ impl Word {
         self.0 == 0
     }
 
-    /// Whether this is dead and has no deadline any more.
+    /// Whether this is dead and has no deadline any more, or never had one.
     pub(crate) fn is_retired(self) -> bool {
-        self.phase() == Phase::Dead && self.deadline() == RETIRED
+        self.phase() == Phase::Dead && (self.0 & RETIRED != 0 || self.was_never_used())
     }
 
     /// Whether this is a lease or a kept key, be it past its deadline or not.
@@ -159,6 +160,10 @@ impl Word {
         Self(self.0 & !DEADLINE_MASK | deadline.0)
     }
 
+    const fn retired(self, now: Tick) -> Self {
+        Self(self.0 & !DEADLINE_MASK | RETIRED | now.0 & (RETIRED - 1)).with_phase(Phase::Dead)
+    }
+
     const fn pending(self, offset: u64, stamp: Stamp) -> Self {
         let generation = (self.generation().0 as u64 + 1) & GENERATION_MASK;
         Self(offset << OFFSET_SHIFT | generation << GENERATION_SHIFT | stamp.0)
@@ -172,8 +177,9 @@ impl std::fmt::Debug for Word {
     }
 }
 
-/// The deadline of a dead word that nothing is filed for.
-const RETIRED: Deadline = Deadline(0);
+/// The flag of a dead word that nothing is filed for: the upper half of the deadlines. A word with
+/// such a deadline, some nine years ahead, does not keep it when it dies.
+const RETIRED: u64 = 1 << (DEADLINE_BITS - 1);
 
 /// The atomic word of one slot.
 #[derive(Debug)]
@@ -218,7 +224,7 @@ impl LeaseWord {
     /// Publishes a grant.
     pub(crate) fn publish(&self, pending: Word, deadline: Deadline) -> Word {
         debug_assert!(pending.phase() == Phase::Pending, "only a pending word is published");
-        debug_assert!(deadline != RETIRED, "every grant's deadline is above zero");
+        debug_assert!(deadline.0 > 0, "every grant's deadline is above zero");
         let lease = pending.with_deadline(deadline).with_phase(Phase::InFlight);
         // [W3] `Release`: digest and fingerprint are complete before the word says so. Pairs with
         // [W1]. A store, since nobody else moves a pending word.
@@ -238,22 +244,25 @@ impl LeaseWord {
         self.swap(seen, seen.with_deadline(deadline))
     }
 
-    /// Ends a lease or a kept key: the linearization point of release and forget.
-    pub(crate) fn kill(&self, seen: Word) -> Option<Word> {
-        debug_assert!(seen.is_kept(), "only what is kept is killed");
-        self.swap(seen, seen.with_phase(Phase::Dead))
+    /// Ends a lease, by its holder, for whom its deadline is filed: the linearization point of
+    /// release.
+    pub(crate) fn kill(&self, seen: Word, now: impl FnOnce() -> Tick) -> Option<Word> {
+        debug_assert!(seen.phase() == Phase::InFlight, "only a lease has a holder");
+        let keeps = seen.deadline().0 & RETIRED == 0;
+        self.swap(seen, if keeps { seen.with_phase(Phase::Dead) } else { seen.retired(now()) })
     }
 
-    /// Ends what is due, and retires it.
-    pub(crate) fn reclaim(&self, seen: Word) -> Option<Word> {
+    /// Ends what is kept, by anybody, and retires it: the linearization point of forget and of the
+    /// end of what is due.
+    pub(crate) fn reclaim(&self, seen: Word, now: Tick) -> Option<Word> {
         debug_assert!(seen.is_kept(), "only what is kept is reclaimed");
-        self.swap(seen, seen.with_phase(Phase::Dead).with_deadline(RETIRED))
+        self.swap(seen, seen.retired(now))
     }
 
     /// Takes the deadline, which is past, from a dead word.
-    pub(crate) fn retire(&self, seen: Word) -> Option<Word> {
+    pub(crate) fn retire(&self, seen: Word, now: Tick) -> Option<Word> {
         debug_assert!(seen.phase() == Phase::Dead, "only what is dead is retired");
-        self.swap(seen, seen.with_deadline(RETIRED))
+        self.swap(seen, seen.retired(now))
     }
 
     /// Every contended move. No retry here: the caller looks again at what beat it.
@@ -289,17 +298,27 @@ mod tests {
         assert!(lease.is_live(Tick(6)));
         assert!(!lease.is_live(Tick(7)));
         let lease = word.renew(lease, LATER).expect("nobody else moves it");
-        let kept = word.commit(lease, SOON).expect("nobody else moves it");
-        assert_eq!((kept.phase(), kept.generation()), (Phase::Committed, Generation(1)));
-        let dead = word.kill(kept).expect("nobody else moves it");
-        assert_eq!(
-            (dead.phase(), dead.generation(), dead.deadline()),
-            (Phase::Dead, Generation(1), SOON)
-        );
+        let dead = word.kill(lease, || Tick(3)).expect("nobody else moves it");
+        assert!(dead.is_retired(), "a deadline so far ahead is not kept");
+        let again = word.publish(word.take(dead, 9, STAMP).expect("nobody else moves it"), SOON);
+        let kept = word.commit(again, SOON).expect("nobody else moves it");
+        assert_eq!((kept.phase(), kept.generation()), (Phase::Committed, Generation(2)));
+        let reclaimed = word.reclaim(kept, Tick(8)).expect("nobody else moves it");
+        assert!(reclaimed.is_retired() && !reclaimed.was_never_used());
+        assert_eq!((reclaimed.generation(), reclaimed.offset()), (Generation(2), 9));
+    }
+
+    #[test]
+    fn a_word_that_its_holder_killed_keeps_its_deadline_until_it_is_retired() {
+        let word = LeaseWord::new();
+        let pending = word.take(word.read(), 0, STAMP).expect("nobody else moves it");
+        let lease = word.publish(pending, SOON);
+        let dead = word.kill(lease, || Tick(3)).expect("nobody else moves it");
+        assert_eq!((dead.phase(), dead.deadline()), (Phase::Dead, SOON));
         assert!(!dead.is_retired());
-        let retired = word.retire(dead).expect("nobody else moves it");
-        assert!(retired.is_retired() && !retired.was_never_used());
-        assert_eq!((retired.generation(), retired.offset()), (Generation(1), 9));
+        let [early, late] = [dead.retired(Tick(8)), dead.retired(Tick(9))];
+        assert_eq!(word.retire(dead, Tick(8)), Some(early));
+        assert!(early.is_retired() && early != late, "the tick tells them apart");
     }
 
     #[test]
@@ -310,7 +329,7 @@ mod tests {
         let lease = word.publish(pending, SOON);
         assert_eq!(word.take(dead, 0, STAMP), None);
         let renewed = word.renew(lease, LATER).expect("nobody else moves it");
-        assert_eq!(word.kill(lease), None);
+        assert_eq!(word.kill(lease, || Tick(1)), None);
         assert_eq!(word.commit(lease, SOON), None);
         assert!(word.is_still(renewed));
     }

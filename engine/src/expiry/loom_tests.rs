@@ -29,7 +29,7 @@ impl Table {
     /// A table in which something in the first leaf is due at tick 1.
     fn new() -> Arc<Self> {
         let slots = std::array::from_fn(|_| std::array::from_fn(|_| AtomicU64::new(DEAD)));
-        let table = Self { tree: Deadlines::new(LEAVES), slots };
+        let table = Self { tree: Deadlines::new(LEAVES).expect("the memory is there"), slots };
         table.put(0, 0, 1);
         Arc::new(table)
     }

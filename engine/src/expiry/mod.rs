@@ -68,6 +68,8 @@ mod tests;
 #[cfg(all(test, not(lease_loom)))]
 mod thread_tests;
 
+use std::io;
+
 use crossbeam_utils::CachePadded;
 
 use self::family::{FAN_OUT, Family};
@@ -106,10 +108,17 @@ pub(crate) struct Deadlines {
 
 impl Deadlines {
     /// A tree in which every leaf says *never*.
-    pub(crate) fn new(leaves: usize) -> Self {
+    ///
+    /// # Errors
+    ///
+    /// If there is no memory for it.
+    pub(crate) fn new(leaves: usize) -> io::Result<Self> {
         let shape = Shape::of(leaves);
-        let families = (0..shape.families()).map(|_| Family::new()).collect();
-        Self { root: CachePadded::new(Node::new()), shape, families }
+        let mut families = Vec::new();
+        families.try_reserve_exact(shape.families()).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        families.extend((0..shape.families()).map(|_| Family::new()));
+        let root = CachePadded::new(Node::new());
+        Ok(Self { root, shape, families: families.into_boxed_slice() })
     }
 
     /// Bytes that [`new`](Self::new) allocates.

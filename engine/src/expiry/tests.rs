@@ -50,7 +50,7 @@ fn drain(tree: &Deadlines, now: u64, hint: usize) -> Vec<u32> {
 #[test]
 fn filing_below_the_roots_tick_lowers_every_level() {
     for leaves in SHAPES {
-        let tree = Deadlines::new(leaves);
+        let tree = Deadlines::new(leaves).expect("the memory is there");
         let last = Leaf(leaves as u32 - 1);
         let levels = tree.shape.levels() + 1;
         assert_eq!(tree.way_up(last), vec![LAST_TICK; levels]);
@@ -64,7 +64,7 @@ fn filing_below_the_roots_tick_lowers_every_level() {
 
 #[test]
 fn a_later_deadline_lowers_its_own_way_as_far_as_the_first_common_node() {
-    let tree = Deadlines::new(4_097);
+    let tree = Deadlines::new(4_097).expect("the memory is there");
     tree.file(Leaf(0), Deadline(10));
     tree.file(Leaf(70), Deadline(20));
     assert_eq!(tree.way_up(Leaf(70)), [20, 20, 10, 10]);
@@ -75,7 +75,7 @@ fn a_later_deadline_lowers_its_own_way_as_far_as_the_first_common_node() {
 #[test]
 fn a_leaf_is_due_from_its_tick_on() {
     for leaves in SHAPES {
-        let tree = Deadlines::new(leaves);
+        let tree = Deadlines::new(leaves).expect("the memory is there");
         let middle = leaves as u32 / 2;
         tree.file(Leaf(middle), Deadline(7));
         assert!(!tree.is_due(Tick(6)) && tree.next_due(Tick(6), 0).is_none(), "{leaves}");
@@ -88,7 +88,7 @@ fn a_leaf_is_due_from_its_tick_on() {
 
 #[test]
 fn a_deadline_at_the_end_of_the_range_is_never_due() {
-    let tree = Deadlines::new(65);
+    let tree = Deadlines::new(65).expect("the memory is there");
     for due in [LAST_TICK, LAST_TICK + 1, u64::MAX] {
         tree.file(Leaf(64), Deadline(due));
         assert!(!tree.is_due(Tick(u64::MAX)));
@@ -100,7 +100,7 @@ fn a_deadline_at_the_end_of_the_range_is_never_due() {
 
 #[test]
 fn a_deadline_at_the_end_of_the_range_cancels_no_raise() {
-    let tree = Deadlines::new(1);
+    let tree = Deadlines::new(1).expect("the memory is there");
     tree.file(Leaf(0), Deadline(1));
     let raise = tree.next_due(Tick(1), 0).expect("due");
     tree.file(Leaf(0), Deadline(LAST_TICK));
@@ -109,7 +109,7 @@ fn a_deadline_at_the_end_of_the_range_cancels_no_raise() {
 
 #[test]
 fn a_cancelled_raise_leaves_the_tick() {
-    let tree = Deadlines::new(65);
+    let tree = Deadlines::new(65).expect("the memory is there");
     tree.file(Leaf(3), Deadline(5));
     let raise = tree.next_due(Tick(5), 0).expect("due");
     tree.file(Leaf(3), Deadline(50));
@@ -123,7 +123,7 @@ fn a_cancelled_raise_leaves_the_tick() {
 
 #[test]
 fn a_dropped_raise_leaves_the_leaf_to_the_next_who_looks() {
-    let tree = Deadlines::new(65);
+    let tree = Deadlines::new(65).expect("the memory is there");
     tree.file(Leaf(9), Deadline(5));
     for _ in 0..3 {
         assert!(tree.next_due(Tick(5), 0).is_some_and(|raise| raise.leaf() == Leaf(9)));
@@ -133,7 +133,7 @@ fn a_dropped_raise_leaves_the_leaf_to_the_next_who_looks() {
 
 #[test]
 fn of_two_raises_of_one_leaf_one_ends() {
-    let tree = Deadlines::new(2);
+    let tree = Deadlines::new(2).expect("the memory is there");
     tree.file(Leaf(1), Deadline(5));
     let one = tree.next_due(Tick(5), 0).expect("due");
     let two = tree.next_due(Tick(6), 1).expect("due");
@@ -144,7 +144,7 @@ fn of_two_raises_of_one_leaf_one_ends() {
 
 #[test]
 fn a_raise_to_a_tick_that_has_passed_leaves_the_leaf_due() {
-    let tree = Deadlines::new(65);
+    let tree = Deadlines::new(65).expect("the memory is there");
     tree.file(Leaf(2), Deadline(5));
     let raise = tree.next_due(Tick(9), 0).expect("due");
     assert!(tree.finish(raise, Deadline(7)));
@@ -153,7 +153,10 @@ fn a_raise_to_a_tick_that_has_passed_leaves_the_leaf_due() {
 
 #[test]
 fn a_raise_of_another_tree_changes_nothing() {
-    let (small, large) = (Deadlines::new(1), Deadlines::new(200));
+    let (small, large) = (
+        Deadlines::new(1).expect("the memory is there"),
+        Deadlines::new(200).expect("the memory is there"),
+    );
     large.file(Leaf(150), Deadline(5));
     let raise = large.next_due(Tick(5), 0).expect("due");
     assert!(!small.finish(raise, NEVER));
@@ -164,7 +167,7 @@ fn the_hint_only_changes_the_order() {
     let due: BTreeSet<u32> = [0, 1, 63, 64, 100, 4_000, 4_095, 4_096].into();
     let mut orders = BTreeSet::new();
     for hint in [0, 1, 64, 101, 4_095, 4_096, 1 << 20, usize::MAX] {
-        let tree = Deadlines::new(4_097);
+        let tree = Deadlines::new(4_097).expect("the memory is there");
         for leaf in &due {
             tree.file(Leaf(*leaf), Deadline(3));
         }
@@ -182,7 +185,7 @@ fn the_hint_only_changes_the_order() {
 #[test]
 fn what_is_allocated_is_what_bytes_says() {
     for leaves in SHAPES {
-        let tree = Deadlines::new(leaves);
+        let tree = Deadlines::new(leaves).expect("the memory is there");
         assert_eq!(size_of_val(&*tree.families), Deadlines::bytes(leaves), "{leaves}");
     }
     assert_eq!(Deadlines::bytes(64), 64 * 8);
@@ -213,7 +216,8 @@ impl Model {
 fn ten_thousand_random_files_and_raises_agree_with_a_map() {
     for leaves in SHAPES {
         let mut random = fastrand::Rng::with_seed(leaves as u64);
-        let (tree, mut model, mut now) = (Deadlines::new(leaves), Model::default(), 0);
+        let (tree, mut model, mut now) =
+            (Deadlines::new(leaves).expect("the memory is there"), Model::default(), 0);
         for step in 0..10_000 {
             let leaf = random.u32(0..leaves as u32);
             let due = now + random.u64(0..200);

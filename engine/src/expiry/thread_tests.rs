@@ -33,7 +33,11 @@ struct Table {
 impl Table {
     fn new(leaves: usize) -> Self {
         let words = (0..leaves * SLOTS).map(|_| AtomicU64::new(0)).collect();
-        Self { tree: Deadlines::new(leaves), words, now: AtomicU64::new(0) }
+        Self {
+            tree: Deadlines::new(leaves).expect("the memory is there"),
+            words,
+            now: AtomicU64::new(0),
+        }
     }
 
     /// Puts an entry into a slot; false if the slot is taken.

@@ -16,6 +16,7 @@
 use super::digest::Sought;
 use super::filter::Filter;
 use super::header::AtomicHeader;
+use super::mapping::FromZeros;
 use super::sequence::{Offset, SLOTS};
 use crate::sync::{AtomicU32, AtomicU64, Ordering};
 use crate::word::{LeaseWord, Phase, Word};
@@ -38,10 +39,10 @@ pub(super) struct Bucket {
 #[cfg(not(lease_loom))]
 const _: () = assert!(size_of::<Bucket>() == 128 && std::mem::offset_of!(Bucket, lows) == 64);
 
-impl Bucket {
-    /// For models, which cannot have memory of zeros.
+// SAFETY: integers alone, of which those that change are atomic; 128 divides a page.
+unsafe impl FromZeros for Bucket {
     #[cfg(lease_loom)]
-    pub(super) fn new() -> Self {
+    fn zero() -> Self {
         Self {
             header: AtomicHeader::new(),
             tokens: AtomicU64::new(0),
@@ -50,7 +51,9 @@ impl Bucket {
             highs: std::array::from_fn(|_| AtomicU32::new(0)),
         }
     }
+}
 
+impl Bucket {
     /// The low half of a slot's digest, to be believed only with its word.
     #[inline]
     fn low(&self, slot: usize) -> u64 {

@@ -2,9 +2,12 @@
 //!
 //! A cell changes only while its slot's word is pending. A reader re-checks the word after reading
 //! ([`LeaseWord::is_still`](crate::word::LeaseWord::is_still)), or it would pair a new generation
-//! with an old fingerprint. The array is made for the first fingerprint that a store sees.
+//! with an old fingerprint.
+
+use std::io;
 
 use super::Slot;
+use super::mapping::FromZeros;
 use super::side::Side;
 use crate::sync::{AtomicU64, Ordering};
 
@@ -12,23 +15,32 @@ use crate::sync::{AtomicU64, Ordering};
 #[derive(Debug)]
 pub(crate) struct Fingerprints(Side<AtomicU64>);
 
+// SAFETY: an atomic integer.
+unsafe impl FromZeros for AtomicU64 {
+    #[cfg(lease_loom)]
+    fn zero() -> Self {
+        Self::new(0)
+    }
+}
+
 impl Fingerprints {
-    pub(crate) fn new(slots: usize) -> Self {
-        Self(Side::new(slots))
+    /// No fingerprints.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it does not give the address space.
+    pub(crate) fn new(slots: usize) -> io::Result<Self> {
+        Side::new(slots).map(Self)
     }
 
-    /// Sets a pending slot's fingerprint. Call [`prepare`](Self::prepare) before the slot is taken.
+    /// Sets a pending slot's fingerprint.
     pub(crate) fn set(&self, slot: Slot, bits: Option<u64>) {
-        if let Some(cell) = self.0.get(slot) {
+        let cell = if bits.is_some() { self.0.get_to_use(slot) } else { self.0.get(slot) };
+        if let Some(cell) = cell {
             // [P2] `Release`: the word was taken before the cell changes, so who reads the new bits
             // sees the word changed. Pairs with [P3].
             cell.store(bits.unwrap_or(0), Ordering::Release);
         }
-    }
-
-    /// Makes room for fingerprints: it allocates, so it must not happen while a slot is pending.
-    pub(crate) fn prepare(&self) {
-        self.0.make(|| AtomicU64::new(0));
     }
 
     /// A slot's fingerprint, to be believed only if its word is still what it was.
@@ -45,10 +57,9 @@ mod tests {
 
     #[test]
     fn a_fingerprint_is_replaced_and_cleared() {
-        let fingerprints = Fingerprints::new(2);
+        let fingerprints = Fingerprints::new(2).expect("the memory is there");
         fingerprints.set(Slot(0), None);
         assert_eq!(fingerprints.get(Slot(0)), None);
-        fingerprints.prepare();
         fingerprints.set(Slot(0), Some(7));
         assert_eq!((fingerprints.get(Slot(0)), fingerprints.get(Slot(1))), (Some(7), None));
         fingerprints.set(Slot(0), None);

@@ -137,7 +137,7 @@ mod tests {
         let word = LeaseWord::new();
         let taken = word.take(word.read(), 0, Stamp::of(7)).expect("nobody else moves it");
         let lease = word.publish(taken, crate::clock::Deadline(9));
-        let dead = word.kill(lease).expect("nobody else moves it");
+        let dead = word.kill(lease, || crate::clock::Tick(1)).expect("nobody else moves it");
         let filter = Filter::of(0).with(Filter::of(15));
         let mut header = Header(u64::MAX);
         for _ in 0..3 {

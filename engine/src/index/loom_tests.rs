@@ -1,9 +1,10 @@
 //! The table under loom: one home of one slot and a stash of three, so that two keys overflow.
 
 use super::*;
-use crate::clock::Deadline;
+use crate::clock::{Deadline, Tick};
 use crate::config::Pages;
 use crate::identity::Identity;
+use crate::index::sequence::Shape;
 use crate::sync::scenario::{Arc, JoinHandle, explore, spawn};
 use crate::word::Phase;
 
@@ -19,7 +20,8 @@ fn table() -> Arc<Table> {
 }
 
 fn sought(table: &Table, key: u64) -> Sought {
-    table.sought(Identity::from_bits(u128::from(key)))
+    let other_home = u128::from(key >= FOUR) << 127;
+    table.sought(Identity::from_bits(u128::from(key) | other_home))
 }
 
 /// Grants the key if nobody else has it; says whether.
@@ -50,7 +52,7 @@ fn grant(table: &Table, key: u64) -> bool {
 /// Ends whatever the key has.
 fn end(table: &Table, key: u64) {
     if let Look::Found(found) = table.look(&sought(table, key)) {
-        table.word(found.slot).expect("a slot of this table").kill(found.word);
+        table.word(found.slot).expect("a slot of this table").kill(found.word, || Tick(1));
     }
 }
 
@@ -190,6 +192,53 @@ fn one_key_is_granted_once_beside_a_claim_of_another() {
         assert!(stranger.join().expect("no panic"));
         let winner = winner(own, other.join().expect("no panic"));
         assert_eq!([lives(&table, ONE), lives(&table, THREE)], [1, 1]);
+        winner
+    });
+}
+
+/// Two homes of one slot each, which share the stash.
+fn two_homes() -> Arc<Table> {
+    let table = Table::shaped(Shape::with_homes(2), Pages::default());
+    Arc::new(table.expect("no memory is mapped in a model"))
+}
+
+/// Two keys of the other home.
+const FOUR: u64 = 4 << 40 | 1;
+const FIVE: u64 = 5 << 40 | 5;
+
+/// Another home's key takes the slot far away that the key's home has designated, and ends.
+#[test]
+fn one_key_is_granted_once_while_its_designated_slot_is_another_homes() {
+    explore(1, &["the first", "the second"], || {
+        let table = two_homes();
+        assert!(grant(&table, THREE) && grant(&table, FOUR));
+        let other = beside(&table, |table| grant(table, ONE));
+        let stranger = beside(&table, |table| {
+            let granted = grant(table, FIVE);
+            end(table, FIVE);
+            granted
+        });
+        let own = grant(&table, ONE);
+        let winner = winner(own, other.join().expect("no panic"));
+        assert!(stranger.join().expect("no panic"));
+        assert_eq!(lives(&table, ONE), 1);
+        winner
+    });
+}
+
+/// A dead key far away is granted again beside inserts of both homes, which want its slot.
+#[test]
+fn a_dead_key_far_away_is_granted_beside_inserts_of_two_homes() {
+    explore(1, &["both"], || {
+        let table = two_homes();
+        assert!(grant(&table, THREE) && grant(&table, ONE) && grant(&table, FOUR));
+        end(&table, ONE);
+        let other = beside(&table, |table| grant(table, TWO));
+        let stranger = beside(&table, |table| grant(table, FIVE));
+        let own = grant(&table, ONE);
+        let winner = winner(own, other.join().expect("no panic"));
+        assert!(stranger.join().expect("no panic"));
+        assert_eq!([ONE, TWO, FIVE].map(|key| lives(&table, key)), [1; 3]);
         winner
     });
 }

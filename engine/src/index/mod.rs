@@ -56,10 +56,10 @@
 //!
 //! # Wrapping
 //! A generation has 24 bits. A thread that stalls between its reading and its swap is fooled only
-//! if the word comes back exactly: with the same generation, after a multiple of 2^24 grants of one
-//! slot, *and* the same deadline, though time has passed. A dead word keeps its deadline until that
-//! is over, so for one time to live the grants would have to happen within one tick: 2^24 in 32 ms,
-//! which is 2 ns each. A header has a version of its own on top.
+//! if the word comes back exactly. A dead word has, beside its generation, the deadline of its last
+//! grant or the tick at which it was retired: times that go on. So 2^24 grants of one slot would
+//! have to happen within one tick, 2 ns each, or with a TTL that is shorter by just the time that
+//! the former 2^24 grants took, to 32 ms. A header has a version of its own on top.
 //!
 //! # What it must never do
 //! Decide whether a lease may be granted, or know the time: that is `memory`'s.

@@ -13,17 +13,17 @@
 //! # Counting
 //! The bytes are charged until the last clone is dropped, be it the store's or a reader's.
 //!
-//! The array is made for the first outcome that a store is given.
-//!
 //! # What it must never do
 //! Hand out a guard, or drop an outcome's bytes while a reader may still load the cell.
 
+use std::io;
 use std::sync::Arc;
 
 use bytes::Bytes;
 use crossbeam_epoch::{self as epoch, Atomic, Guard, Owned, Shared};
 
 use super::Slot;
+use super::mapping::FromZeros;
 use super::side::Side;
 use crate::contract::Outcome;
 use crate::sync::plain::{AtomicU64, Ordering};
@@ -44,12 +44,11 @@ struct Kept {
 /// A slot's outcome, if it has one.
 struct Cell(Atomic<Kept>);
 
-impl Drop for Cell {
-    fn drop(&mut self) {
-        // SAFETY: `&mut self` proves that no other thread can load the cell, and every pointer in a
-        // cell came from `Owned::new` and was not retired, since retiring removes it.
-        let kept = unsafe { std::mem::take(&mut self.0).try_into_owned() };
-        drop(kept);
+// SAFETY: an atomic pointer, and zeros are null; `Outcomes` drops what it points to.
+unsafe impl FromZeros for Cell {
+    #[cfg(lease_loom)]
+    fn zero() -> Self {
+        Self(Atomic::null())
     }
 }
 
@@ -95,9 +94,14 @@ pub(crate) struct Outcomes {
 }
 
 impl Outcomes {
-    pub(crate) fn new(slots: usize, bytes_max: usize) -> Self {
+    /// No outcomes.
+    ///
+    /// # Errors
+    ///
+    /// The system's, if it does not give the address space.
+    pub(crate) fn new(slots: usize, bytes_max: usize) -> io::Result<Self> {
         let budget = Budget { used: AtomicU64::new(0), max: bytes_max as u64 };
-        Self { cells: Side::new(slots), budget: Arc::new(budget) }
+        Ok(Self { cells: Side::new(slots)?, budget: Arc::new(budget) })
     }
 
     /// The outcome, charged; nothing if it finds no room. An empty one needs none.
@@ -172,8 +176,7 @@ impl Outcomes {
         outcome: Outcome,
         is_current: impl Fn() -> bool,
     ) -> Result<(), NotPut> {
-        let cells = self.cells.make(|| Cell(Atomic::null()));
-        let Some(Cell(cell)) = cells.get(slot.0 as usize) else {
+        let Some(Cell(cell)) = self.cells.get_to_use(slot) else {
             return Err(NotPut::NotCurrent);
         };
         let guard = &epoch::pin();
@@ -232,6 +235,21 @@ impl Outcomes {
     }
 }
 
+impl Drop for Outcomes {
+    fn drop(&mut self) {
+        let guard = &epoch::pin();
+        for Cell(cell) in self.cells.all() {
+            // [O3] `AcqRel`: `&mut self` proves that nobody else is here.
+            let kept = cell.swap(Shared::null(), Ordering::AcqRel, guard);
+            if !kept.is_null() {
+                // SAFETY: no other thread can load the cell, and the pointer came from `Owned::new`
+                // and was not retired, since retiring removes it.
+                drop(unsafe { kept.into_owned() });
+            }
+        }
+    }
+}
+
 /// Loads a cell for reading.
 fn load<'g>(cell: &Atomic<Kept>, guard: &'g Guard) -> Option<&'g Kept> {
     step();
@@ -261,6 +279,10 @@ fn retire(removed: Shared<'_, Kept>, guard: &Guard) {
 mod tests {
     use super::*;
 
+    fn outcomes(slots: usize, bytes_max: usize) -> Outcomes {
+        Outcomes::new(slots, bytes_max).expect("the memory is there")
+    }
+
     fn outcome(text: &'static str) -> Outcome {
         Outcome::new(Bytes::from_static(text.as_bytes()))
     }
@@ -270,7 +292,7 @@ mod tests {
 
     #[test]
     fn an_outcome_belongs_to_its_generation_alone() {
-        let outcomes = Outcomes::new(1, 100);
+        let outcomes = outcomes(1, 100);
         assert_eq!(outcomes.put(Slot(0), ONE, outcome("one"), || true), Ok(()));
         assert_eq!(outcomes.get(Slot(0), ONE), Some(outcome("one")));
         assert_eq!(outcomes.get(Slot(0), TWO), None);
@@ -286,7 +308,7 @@ mod tests {
 
     #[test]
     fn a_lease_that_is_not_current_puts_nothing() {
-        let outcomes = Outcomes::new(1, 100);
+        let outcomes = outcomes(1, 100);
         let put = outcomes.put(Slot(0), ONE, outcome("one"), || false);
         assert_eq!(put, Err(NotPut::NotCurrent));
         assert_eq!(outcomes.get(Slot(0), ONE), None);
@@ -294,7 +316,7 @@ mod tests {
 
     #[test]
     fn bytes_are_charged_until_the_last_clone_is_gone() {
-        let outcomes = Outcomes::new(1, 5);
+        let outcomes = outcomes(1, 5);
         let kept = outcomes.charge(outcome("abc")).expect("five bytes are free");
         assert!(outcomes.charge(outcome("abc")).is_none());
         assert!(outcomes.charge(outcome("ab")).is_some(), "dropped at once");
@@ -308,7 +330,7 @@ mod tests {
 
     #[test]
     fn no_room_at_all_keeps_not_even_an_empty_outcome() {
-        assert!(Outcomes::new(1, 0).charge(outcome("")).is_none());
-        assert!(Outcomes::new(1, 1).charge(outcome("")).is_some());
+        assert!(outcomes(1, 0).charge(outcome("")).is_none());
+        assert!(outcomes(1, 1).charge(outcome("")).is_some());
     }
 }

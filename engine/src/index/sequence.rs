@@ -80,6 +80,12 @@ impl Shape {
         Self { homes, stash: if stash > STASH_MIN { stash } else { STASH_MIN } }
     }
 
+    /// For scenarios with more homes than one.
+    #[cfg(all(test, lease_loom))]
+    pub(super) const fn with_homes(homes: usize) -> Self {
+        Self { homes, stash: STASH_MIN }
+    }
+
     pub(super) const fn buckets(self) -> usize {
         self.homes.saturating_add(self.stash)
     }

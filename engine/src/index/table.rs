@@ -8,7 +8,7 @@ use super::bucket::Bucket;
 use super::digest::Sought;
 use super::filter::Filter;
 use super::header::{Header, Position};
-use super::mapping::Buckets;
+use super::mapping::Zeros;
 use super::prefetch::{prefetch, prefetch_words};
 use super::sequence::{Home, Offset, SLOTS, Shape};
 use super::{Claim, Found, Look, Slot};
@@ -20,7 +20,7 @@ use crate::word::{LeaseWord, Phase, Word};
 /// The table.
 #[derive(Debug)]
 pub(crate) struct Table {
-    buckets: Buckets,
+    buckets: Zeros<Bucket>,
     shape: Shape,
 }
 
@@ -54,8 +54,11 @@ impl Table {
     ///
     /// The system's, if it does not give the memory.
     pub(crate) fn new(max_entries: usize, pages: Pages) -> io::Result<Self> {
-        let shape = Shape::new(max_entries);
-        Ok(Self { buckets: Buckets::new(shape.buckets(), pages)?, shape })
+        Self::shaped(Shape::new(max_entries), pages)
+    }
+
+    pub(super) fn shaped(shape: Shape, pages: Pages) -> io::Result<Self> {
+        Ok(Self { buckets: Zeros::new(shape.buckets(), pages)?, shape })
     }
 
     /// Bytes of a table for so many entries.

@@ -1,7 +1,7 @@
 //! The protocol's steps, one thread at a time: overflow, reach, filter, stash and designation.
 
 use super::*;
-use crate::clock::Deadline;
+use crate::clock::{Deadline, Tick};
 use crate::config::Pages;
 use crate::identity::Identity;
 use crate::index::sequence::OFFSETS;
@@ -40,7 +40,7 @@ fn granted(table: &Table, identity: Identity) -> Found {
 
 fn kill(table: &Table, found: Found) {
     let cell = table.word(found.slot).expect("a slot of this table");
-    cell.kill(found.word).expect("nobody else moves it");
+    cell.kill(found.word, || Tick(1)).expect("nobody else moves it");
 }
 
 fn find(table: &Table, identity: Identity) -> Option<Found> {
@@ -155,7 +155,7 @@ fn a_plan_is_void_once_its_slot_was_used_and_died_again() {
     let met = find(&table, at_home(1)).expect("it was claimed");
     let cell = table.word(met.slot).expect("a slot of this table");
     let lease = cell.publish(met.word, SOON);
-    cell.kill(lease).expect("nobody else moves it");
+    cell.kill(lease, || Tick(1)).expect("nobody else moves it");
     // Dead again, but of another generation: what was seen of the home is out of date.
     assert!(matches!(table.claim(&two, &early), Claim::Lost));
 }

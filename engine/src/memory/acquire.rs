@@ -60,9 +60,6 @@ impl MemoryStore {
     #[inline]
     pub(super) fn ask<'a>(&'a self, identity: Identity, terms: &'a Terms) -> Ask<'a> {
         let fingerprint = terms.fingerprint.map(|bits| self.identities.of_fingerprint(&bits));
-        if fingerprint.is_some() {
-            self.entries.fingerprints.prepare();
-        }
         let (sought, mine) = (self.entries.index.sought(identity), self.entries.accounts.mine());
         Ask { identity, sought, terms, fingerprint, mine }
     }
@@ -131,9 +128,12 @@ impl MemoryStore {
                     return Ok(Admission::Granted(self.grant(ask, &taken, place, deadline)));
                 }
                 Claim::Lost => {}
+                // So improbable before the bound that nothing else is provided for it.
                 Claim::NoSlot => {
-                    ask.mine.count(Event::Full);
-                    return Err(AcquireError::Full);
+                    if self.reclaim_due(ask, now) == 0 {
+                        ask.mine.count(Event::Full);
+                        return Err(AcquireError::Full);
+                    }
                 }
             }
         }
@@ -226,11 +226,15 @@ impl MemoryStore {
         Lease::new(token, self.clock.instant(deadline), spot.encode())
     }
 
+    fn reclaim_due(&self, ask: &Ask<'_>, now: Moment) -> usize {
+        sweep::entries(&self.entries, ask.mine, now.tick(), SWEEP_BUDGET_FULL)
+    }
+
     /// Whether the store is full for this key, which the look has found free, after everything that
     /// is due was reclaimed. If not, the caller looks again.
     #[cold]
     fn is_full(&self, ask: &Ask<'_>, look: &Look, now: Moment) -> bool {
-        if sweep::entries(&self.entries, ask.mine, now.tick(), SWEEP_BUDGET_FULL) > 0 {
+        if self.reclaim_due(ask, now) > 0 {
             return false;
         }
         match self.entries.accounts.verdict() {

@@ -6,8 +6,8 @@
 //!
 //! # Progress
 //! Every verb is lock-free: a retry means that another thread's move succeeded. The allocator is
-//! asked once for each thread, once for the first fingerprint and the first outcome, and for each
-//! kept outcome. A thread that stalls while it grants a key keeps that key in flight, and no other.
+//! asked once in 16 threads, and for each kept outcome. A thread that stalls while it grants a key
+//! keeps that key in flight, and no other.
 //!
 //! Three calls may wait for a stalled thread: a `forget` or a `peek` of the key that it is
 //! granting; and an acquire that finds no free place while the thread has one in hand, since nobody
@@ -31,7 +31,7 @@ use crate::stats::{Event, Stats};
 use crate::sweep;
 use crate::sync::{AtomicU32, Ordering, yield_now};
 use crate::token::Tokens;
-use crate::word::{LeaseWord, Phase};
+use crate::word::Phase;
 
 /// Leases in this process's memory: lock-free, bounded, and gone when the process ends.
 ///
@@ -157,8 +157,9 @@ impl MemoryStore {
                 }
                 Phase::InFlight | Phase::Committed => {}
             }
-            let live = found.word.is_live(self.clock.precise().tick());
-            if self.entries.end(mine, found, LeaseWord::kill) {
+            let now = self.clock.precise().tick();
+            let live = found.word.is_live(now);
+            if self.entries.end(mine, found, |cell, word| cell.reclaim(word, now)) {
                 if live {
                     mine.count(Event::Forgotten);
                 }

@@ -109,9 +109,8 @@ impl MemoryStore {
         let (spot, _) = self.spot(lease).ok_or(ReleaseError::Foreign)?;
         let mine = self.entries.accounts.mine();
         let Spot { slot, word, .. } = spot;
-        if word.phase() == Phase::InFlight
-            && self.entries.end(mine, Found { slot, word }, LeaseWord::kill)
-        {
+        let kill = |cell: &LeaseWord, word| cell.kill(word, || self.clock.precise().tick());
+        if word.phase() == Phase::InFlight && self.entries.end(mine, Found { slot, word }, kill) {
             mine.count(Event::Released);
             return Ok(());
         }
@@ -167,16 +166,53 @@ impl MemoryStore {
         (spot.store_id == self.identities.store_id()).then_some((spot, cell))
     }
 
-    /// Whether the word keeps what this grant has committed, and is not yet due: past its due time
-    /// it is gone, whether or not a sweep has been here.
+    /// Whether the word is the very one that this lease's commit has left, and not yet due: past
+    /// its due time it is gone, whether or not a sweep has been here.
     fn is_kept_by(&self, spot: Spot, word: Word, now: Tick) -> bool {
-        word.generation() == spot.word.generation()
-            && word.phase() == Phase::Committed
-            && !self.entries.is_due(word, now)
+        word == spot.word && word.phase() == Phase::Committed && !self.entries.is_due(word, now)
     }
 
     fn superseded<E>(&self, error: E) -> E {
         self.entries.accounts.mine().count(Event::Superseded);
         error
+    }
+}
+
+#[cfg(all(test, not(lease_loom)))]
+mod tests {
+    use std::time::Duration;
+
+    use bytes::Bytes;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::config::MemoryConfig;
+    use crate::contract::{Admission, Terms};
+
+    /// After 2^24 grants a slot's generation comes back, with another deadline.
+    #[test]
+    fn a_lease_of_the_same_generation_and_another_deadline_is_not_current() {
+        let (clock, _) = Clock::manual();
+        let store = MemoryStore::with_clock(MemoryConfig::default(), clock).expect("valid");
+        let ttl = Ttl::new(Duration::from_secs(60)).expect("above zero");
+        let key = store.identify(&[b"key"]);
+        let Ok(Admission::Granted(mut lease)) = store.acquire(key, &Terms::new(ttl)) else {
+            panic!("the key is free")
+        };
+        let other = |lease: &Lease| {
+            let spot = Spot::decode(lease.place());
+            let word = Word::from_bits(spot.word.to_bits() ^ 1);
+            Lease::new(lease.token(), lease.deadline(), Spot { word, ..spot }.encode())
+        };
+        let mut old = other(&lease);
+        assert!(matches!(store.commit(&mut old, None, ttl), Err(CommitError::Superseded)));
+        assert!(matches!(store.renew(&mut old, ttl), Err(RenewError::Superseded)));
+        assert!(matches!(store.release(&mut old), Err(ReleaseError::Superseded)));
+        assert!(matches!(store.commit(&mut lease, None, ttl), Ok(())));
+        let outcome = Outcome::new(Bytes::from_static(b"another key's"));
+        let mut old = other(&lease);
+        assert!(matches!(store.attach(&old, outcome), Err(AttachError::TooLate)));
+        assert!(matches!(store.commit(&mut old, None, ttl), Err(CommitError::Superseded)));
+        assert!(matches!(store.commit(&mut lease, None, ttl), Ok(())), "its own is done");
     }
 }
