@@ -14,7 +14,14 @@ use crate::stats::Event;
 use crate::word::{LeaseWord, Phase, Word};
 
 /// Neighbouring buckets of one leaf of the expiry index: a look at a leaf reads as many lines.
-pub(crate) const BUCKETS_PER_LEAF: usize = if cfg!(lease_loom) { 2 } else { 8 };
+/// Fewer under loom and jitter, whose tables have few, so that leaves fall due apart.
+pub(crate) const BUCKETS_PER_LEAF: usize = if cfg!(lease_loom) {
+    2
+} else if cfg!(lease_jitter) {
+    1
+} else {
+    8
+};
 
 /// Leaves of a store for so many entries.
 pub(crate) const fn leaves(max_entries: usize) -> usize {

@@ -7,8 +7,14 @@ use super::node::{NEVER, Node};
 use crate::clock::{Deadline, Tick};
 
 /// Children of a node. 64 fill eight cache lines, which one look fetches together. Two under loom,
-/// so that the smallest tree has levels.
-pub(super) const FAN_OUT: usize = if cfg!(lease_loom) { 2 } else { 64 };
+/// and four under jitter, so that the smallest trees have levels.
+pub(super) const FAN_OUT: usize = if cfg!(lease_loom) {
+    2
+} else if cfg!(lease_jitter) {
+    4
+} else {
+    64
+};
 
 /// The children of one node. Aligned, so that they lie in as few cache lines as they can.
 #[derive(Debug)]
