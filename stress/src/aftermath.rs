@@ -15,7 +15,7 @@ const SWEEPS: u32 = 20_000_000;
 /// Checks a store whose players have settled all that does not expire.
 pub(crate) fn check_rest(arena: &Arena) -> Checked {
     arena.time.advance(2 * LONG_MS);
-    check_empty(arena, "everything has expired")?;
+    check_empty(arena, Claim::ExpiredIsReclaimed, "everything has expired")?;
     let mut leases = Vec::new();
     let keys = arena.keys.iter().map(|key| key.identity);
     let others = (0..=arena.shape.bound).map(|n| arena.store.identify(&[b"end", &n.to_le_bytes()]));
@@ -44,11 +44,11 @@ pub(crate) fn check_rest(arena: &Arena) -> Checked {
         let answer = arena.store.release(lease);
         check(answer.is_ok(), Claim::HolderSettles, || format!("a last release: {answer:?}"))?;
     }
-    check_empty(arena, "everything was released")
+    check_empty(arena, Claim::UsageIsExact, "everything was released")
 }
 
 /// Sweeps until nothing is left.
-fn check_empty(arena: &Arena, when: &str) -> Checked {
+fn check_empty(arena: &Arena, claim: Claim, when: &str) -> Checked {
     let sweeps = if arena.time.is_manual() { 1 } else { SWEEPS };
     for _ in 0..sweeps {
         arena.store.sweep_all();
@@ -58,5 +58,5 @@ fn check_empty(arena: &Arena, when: &str) -> Checked {
         thread::yield_now();
     }
     let entries = arena.store.usage().entries;
-    check(entries == 0, Claim::UsageIsExact, || format!("{entries} entries after {when}"))
+    check(entries == 0, claim, || format!("{entries} entries after {when}"))
 }

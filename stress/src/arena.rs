@@ -58,7 +58,7 @@ impl Arena {
             store: Arc::new(store),
             time,
             keys,
-            room: Room::new(shape.bound),
+            room: Room::new(shape.bound, shape.keys),
             left: AtomicU64::new(acquires),
             stop: AtomicBool::new(false),
         })

@@ -35,10 +35,6 @@ use crate::round::Found;
 use crate::shape::Shape;
 use crate::tally::Tally;
 
-/// Acquires of a round. Arbitrary: enough that the start of a round is nothing beside it, few
-/// enough that a run has hundreds of shapes.
-const ROUND_ACQUIRES: u64 = 100_000;
-
 /// Stresses the memory store and checks its contract from outside.
 #[derive(Debug, Parser)]
 struct Arguments {
@@ -75,7 +71,7 @@ fn main() -> ExitCode {
         if arguments.verbose {
             println!("seed {seed}: {shape}");
         }
-        let acquires = ROUND_ACQUIRES.min(arguments.acquires - total.acquires);
+        let acquires = shape.acquires.min(arguments.acquires - total.acquires);
         match round::play(seed, shape, acquires) {
             Ok(tally) => {
                 if arguments.verbose {

@@ -28,8 +28,8 @@ pub(crate) struct Player<'a> {
     pub(super) held: Vec<Held<'a>>,
     /// Keys that it keeps for a day and will forget.
     pub(super) kept: Vec<(&'a Key, Mark)>,
-    /// When entries are certainly due that it has left to expire.
-    expiring: BinaryHeap<Reverse<u64>>,
+    /// When entries are certainly due that it has left to expire, and of which keys.
+    expiring: BinaryHeap<Reverse<(u64, usize)>>,
     pub(crate) tally: Tally,
 }
 
@@ -113,8 +113,15 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// Any key, and as often one of two that all players ask for just now: keys that had to leave
+    /// their slots to others meanwhile are then wanted by many at once.
     fn any_key(&mut self) -> &'a Key {
-        &self.arena.keys[self.random.usize(..self.arena.keys.len())]
+        let keys = &self.arena.keys;
+        if self.random.bool() {
+            return &keys[self.random.usize(..keys.len())];
+        }
+        let turn = self.arena.left.load(Ordering::Relaxed) / BATCH;
+        &keys[(turn as usize + self.random.usize(..2)) % keys.len()]
     }
 
     /// Any key, but rather one that seems to be free: or most answers would be refusals.
@@ -131,20 +138,18 @@ impl<'a> Player<'a> {
         if long { LONG_MS } else { self.random.u64(1..=self.arena.shape.ttl_ms_max) }
     }
 
-    /// Leaves an entry to expire that ends at `ends` at the latest.
-    pub(super) fn let_expire(&mut self, ends: u64) {
-        self.expiring.push(Reverse(ends + LATENESS_MS));
+    /// Leaves a key's entry to expire that ends at `ends` at the latest.
+    pub(super) fn let_expire(&mut self, key: &Key, ends: u64) {
+        self.expiring.push(Reverse((ends + LATENESS_MS, key.number)));
     }
 
     fn forget_expired(&mut self) {
-        let Some(Reverse(first)) = self.expiring.peek() else { return };
         let now = self.arena.time.at_least();
-        if *first > now {
-            return;
-        }
-        while self.expiring.peek().is_some_and(|Reverse(due)| *due <= now) {
+        while let Some(Reverse((due, key))) = self.expiring.peek().copied()
+            && due <= now
+        {
             self.expiring.pop();
-            self.arena.room.leave();
+            self.arena.room.leave(key);
         }
     }
 
@@ -153,7 +158,7 @@ impl<'a> Player<'a> {
         let millis = self.draw_ttl();
         self.terms.lease_ttl = ttl(millis);
         self.terms.fingerprint = arena.shape.fingerprints.then_some(key.fingerprint);
-        let visit = arena.room.enter();
+        let visit = arena.room.enter(key.number);
         let before = key.mark.read();
         let begun = arena.time.at_least();
         let answer = arena.store.acquire(key.identity, &self.terms);
@@ -166,8 +171,15 @@ impl<'a> Player<'a> {
             self.held.push(Held { key, lease, mark, ends: ended + millis });
             return Ok(());
         }
-        let full_is_explained = arena.room.may_have_been_full(visit);
-        arena.room.leave();
+        // A call in which much time passes may meet an entry that fell due after it looked.
+        let full_is_explained =
+            arena.room.may_have_been_full(visit) || ended - begun >= LATENESS_MS;
+        let was_alone = arena.room.was_alone(visit);
+        arena.room.leave(key.number);
+        let is_had = matches!(answer, Ok(Admission::InFlight { .. } | Admission::Completed { .. }));
+        check(!(is_had && was_alone), Claim::FreeIsGranted, || {
+            format!("key {}: {answer:?}, after {before:?}", key.number)
+        })?;
         // Known to stand throughout the call, if anything is.
         let stood = Some(before).filter(|mark| mark.until > ended && key.mark.read() == *mark);
         match answer {
@@ -189,7 +201,7 @@ impl<'a> Player<'a> {
                     format!("key {} with {stood:?}", key.number)
                 })?;
                 check(full_is_explained, Claim::FullAtTheBound, || {
-                    format!("key {}, while others had fewer places than there are", key.number)
+                    format!("key {}, while other keys had fewer places than there are", key.number)
                 })
             }
             other => {

@@ -16,12 +16,12 @@ use crate::player::Player;
 use crate::shape::Shape;
 use crate::tally::Tally;
 
-/// How long all players together may make no acquire before one of them counts as stuck. Far longer
-/// than any of them is held up.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How many looks in a row may find that no player has made an acquire before one of them counts as
+/// stuck. Looks and not time: a process that was stopped as a whole has looked once meanwhile.
+const LOOKS: u32 = 60;
 
-/// Looks within that time.
-const LOOKS: u32 = 20;
+/// From one look to the next. All looks together are far longer than any player is held up.
+const PERIOD: Duration = Duration::from_millis(500);
 
 /// What a round found, and after how many acquires.
 #[derive(Debug)]
@@ -54,7 +54,7 @@ fn watch(arena: &Arc<Arena>, seed: u64) -> Checked<Tally> {
     let (mut idle, mut left) = (0, u64::MAX);
     // Ends: every player sends once, or panics and drops its sender, or is stuck.
     loop {
-        match ends.recv_timeout(PATIENCE / LOOKS) {
+        match ends.recv_timeout(PERIOD) {
             Ok(end) => tally += end?,
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {

@@ -20,7 +20,7 @@ impl<'a> Player<'a> {
             6..8 => self.renew(held),
             8 if runs_long => self.forget_running(held),
             9..11 if !runs_long => {
-                self.let_expire(held.ends + self.arena.shape.late_grace_ms);
+                self.let_expire(held.key, held.ends + self.arena.shape.late_grace_ms);
                 Ok(())
             }
             _ => self.commit(held),
@@ -30,7 +30,7 @@ impl<'a> Player<'a> {
     fn release(&mut self, mut held: Held<'a>) -> Checked {
         held.key.mark.replace(held.mark, held.mark.with(Standing::Running, 0));
         let answer = self.arena.store.release(&mut held.lease);
-        self.arena.room.leave();
+        self.arena.room.leave(held.key.number);
         match answer {
             Ok(()) => Ok(()),
             Err(ReleaseError::Superseded) => self.may_be_lost(&held, "release"),
@@ -55,7 +55,7 @@ impl<'a> Player<'a> {
                 Ok(())
             }
             Err(RenewError::Superseded) => {
-                self.arena.room.leave();
+                self.arena.room.leave(held.key.number);
                 self.may_be_lost(&held, "renewal")
             }
             Err(other) => Err(unexpected(&held, &other)),
@@ -72,7 +72,7 @@ impl<'a> Player<'a> {
         match self.arena.store.commit(&mut held.lease, outcome, ttl(millis)) {
             Ok(()) => {}
             Err(CommitError::Superseded) => {
-                self.arena.room.leave();
+                self.arena.room.leave(held.key.number);
                 return self.may_be_lost(&held, "commit");
             }
             Err(other) => return Err(unexpected(&held, &other)),
@@ -89,7 +89,7 @@ impl<'a> Player<'a> {
         if millis == LONG_MS {
             self.kept.push((held.key, held.mark));
         } else {
-            self.let_expire(ended + millis);
+            self.let_expire(held.key, ended + millis);
         }
         Ok(())
     }
@@ -117,7 +117,7 @@ impl<'a> Player<'a> {
             format!("key {} was not there to forget with {:?}", held.key.number, held.mark)
         })?;
         let committed = self.arena.store.commit(&mut held.lease, None, ttl(1));
-        self.arena.room.leave();
+        self.arena.room.leave(held.key.number);
         check(committed.is_err(), Claim::SupersededSettlesNothing, || {
             format!("key {} was committed with {:?}, forgotten", held.key.number, held.mark)
         })
@@ -128,7 +128,7 @@ impl<'a> Player<'a> {
         let (key, mark) = self.kept.swap_remove(self.random.usize(..self.kept.len()));
         let current = key.mark.replace(mark, mark.with(Standing::Running, 0));
         let forgotten = self.arena.store.forget(key.identity);
-        self.arena.room.leave();
+        self.arena.room.leave(key.number);
         check(current && forgotten, Claim::KeptIsCompleted, || {
             format!("key {} was not there to forget with {mark:?}", key.number)
         })

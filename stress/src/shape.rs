@@ -5,6 +5,8 @@ use std::fmt;
 /// One round's store, and how its players play.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
+    /// Acquires of the round.
+    pub(crate) acquires: u64,
     pub(crate) bound: usize,
     pub(crate) keys: usize,
     /// One thread moves the clock, instead of the system.
@@ -16,7 +18,7 @@ pub(crate) struct Shape {
     pub(crate) leases: usize,
     pub(crate) fingerprints: bool,
     pub(crate) outcomes: bool,
-    /// Of 16 settlements, how many let the lease or the kept key expire.
+    /// Of 16 leases and kept keys, how many have a TTL that will end within the round.
     pub(crate) expiring: u8,
     /// A background thread keeps a coarse clock.
     pub(crate) upkeep: bool,
@@ -24,7 +26,14 @@ pub(crate) struct Shape {
 }
 
 /// Bounds to choose from: one, few, and enough for a table with several neighbours.
-const BOUNDS: [usize; 10] = [1, 1, 2, 3, 4, 6, 9, 16, 25, 48];
+const BOUNDS: [usize; 10] = [1, 2, 3, 4, 6, 8, 12, 12, 24, 48];
+
+/// Acquires of a round whose clock is moved by hand. Few, so that what is seen at a round's end is
+/// seen often, and a run has hundreds of shapes. Arbitrary.
+const ACQUIRES_MANUAL: u64 = 8_000;
+
+/// Acquires of a round on the system's clock, whose end has to wait until all has expired.
+const ACQUIRES_SYSTEM: u64 = 40_000;
 
 impl Shape {
     /// The shape of a seed.
@@ -37,8 +46,9 @@ impl Shape {
             2 => bound + random.usize(1..=4),
             _ => 2 * bound + random.usize(1..=8),
         };
-        let manual = random.u8(..4) > 0;
+        let manual = random.u8(..16) > 0;
         Self {
+            acquires: if manual { ACQUIRES_MANUAL } else { ACQUIRES_SYSTEM },
             bound,
             keys,
             manual,
@@ -47,7 +57,7 @@ impl Shape {
             leases: 1 + random.usize(..=2.max(2 * bound / threads)),
             fingerprints: random.bool(),
             outcomes: random.bool(),
-            expiring: random.u8(..=8),
+            expiring: [0, 1, 2, 4, 8, 16][random.usize(..6)],
             upkeep: !manual && random.bool(),
             threads,
         }
@@ -81,7 +91,7 @@ mod tests {
 
     #[test]
     fn seeds_draw_every_relation_of_keys_to_the_bound_and_both_clocks() {
-        let shapes: Vec<_> = (0..64).map(|seed| Shape::drawn(seed, 8)).collect();
+        let shapes: Vec<_> = (0..256).map(|seed| Shape::drawn(seed, 8)).collect();
         let some = |which: fn(&Shape) -> bool| shapes.iter().any(which);
         assert!(some(|shape| shape.keys < shape.bound) && some(|shape| shape.keys > shape.bound));
         assert!(some(|shape| shape.manual) && some(|shape| !shape.manual && shape.upkeep));

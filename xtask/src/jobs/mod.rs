@@ -84,7 +84,7 @@ pub(crate) const JOBS: &[Job] = &[
     },
     Job {
         name: "stress",
-        about: "tiny stores while accesses pause; five million acquires, or --acquires N",
+        about: "tiny stores while accesses pause; ten million acquires, or --acquires N",
         in_ci: true,
         run: |root, options| stress::run_all(root, options.acquires),
     },

@@ -8,7 +8,7 @@ use crate::command::{cargo, run};
 use crate::failure::Failure;
 
 /// Acquires unless others are asked for: some 30 seconds on two cores.
-const ACQUIRES: u64 = 5_000_000;
+const ACQUIRES: u64 = 10_000_000;
 
 /// In its own target folder, since its flags differ. What only jitter compiles is linted and tested
 /// here.
