@@ -22,7 +22,7 @@ const FOLDER: &str = "target/faults";
 
 /// Acquires within which a fault must be found, and seconds after which no round begins.
 const ACQUIRES: &str = "20000000";
-const SECONDS: &str = "120";
+const SECONDS: &str = "240";
 
 /// Acquires of the run without a fault.
 const CLEAN_ACQUIRES: &str = "2000000";
