@@ -135,6 +135,7 @@ fn leaf(slot: Slot) -> Leaf {
 #[cfg(all(test, not(lease_loom)))]
 mod tests {
     use super::*;
+    use crate::clock::LAST_TICK;
     use crate::identity::Identity;
     use crate::index::{Claim, Look};
     use crate::sweep;
@@ -175,6 +176,17 @@ mod tests {
 
     fn sweep(entries: &Entries) -> usize {
         sweep::entries(entries, entries.accounts.mine(), LATE, usize::MAX)
+    }
+
+    #[test]
+    fn what_falls_due_beyond_the_clocks_range_is_reclaimed() {
+        let ten_years = std::time::Duration::from_secs(315_360_000);
+        let config = MemoryConfig::default().max_entries(1).late_grace(ten_years);
+        let entries = Entries::new(&config).expect("the memory is there");
+        let lease = grant(&entries, 7, LAST_TICK, true);
+        let due = entries.due(lease.word).0;
+        let sweep = |now| sweep::entries(&entries, entries.accounts.mine(), Tick(now), usize::MAX);
+        assert_eq!((sweep(due - 1), sweep(due)), (0, 1));
     }
 
     #[test]

@@ -4,8 +4,9 @@
 //! once, beside every verb.
 
 use crate::accounts::Mine;
-use crate::clock::{Deadline, LAST_TICK, Tick};
+use crate::clock::{Deadline, Tick};
 use crate::entries::{BUCKETS_PER_LEAF, Entries};
+use crate::expiry::NEVER;
 use crate::index::{Found, Slot};
 use crate::stats::Event;
 use crate::word::{LeaseWord, Phase};
@@ -30,7 +31,7 @@ pub(crate) fn leaf(entries: &Entries, mine: Mine<'_>, now: Tick, budget: usize) 
     let first = number * BUCKETS_PER_LEAF;
     entries.index.prefetch_words(first, BUCKETS_PER_LEAF);
     let mut reclaimed = 0;
-    let mut earliest = Deadline(LAST_TICK);
+    let mut earliest = NEVER;
     for (slot, cell) in entries.index.slots(first, BUCKETS_PER_LEAF) {
         if reclaimed == budget {
             // The leaf stays due for what was not looked at.
@@ -62,7 +63,7 @@ fn settle(
         match word.phase() {
             // Its deadline is not known yet, and who grants it may rely on what was filed before.
             Phase::Pending => return (ended, Deadline(now.0.saturating_add(1))),
-            Phase::Dead if word.is_retired() => return (ended, Deadline(LAST_TICK)),
+            Phase::Dead if word.is_retired() => return (ended, NEVER),
             _ if !due.is_past(now) => return (ended, due),
             Phase::Dead => {
                 cell.retire(word, now);

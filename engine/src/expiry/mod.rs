@@ -73,7 +73,8 @@ use std::io;
 use crossbeam_utils::CachePadded;
 
 use self::family::{FAN_OUT, Family};
-use self::node::{NEVER, Node, Reading};
+pub(crate) use self::node::NEVER;
+use self::node::{Node, Reading};
 use self::shape::Shape;
 use crate::clock::{Deadline, Tick};
 use crate::sync::{Ordering, fence};

@@ -1,7 +1,7 @@
 //! One node of the tree: a tick before which nothing below it falls due, in one atomic word.
 //!
 //! ```text
-//! | tick 34 | raising 1 | tag 29 |
+//! | tick 35 | raising 1 | tag 28 |
 //! ```
 //! *Raising* says that somebody is looking for a later tick, and that whoever files meanwhile must
 //! cancel that. The *tag* changes with every move, so that a raise ends only if nothing has
@@ -14,14 +14,15 @@ use crate::clock::{Deadline, LAST_TICK, Tick};
 use crate::sync::{AtomicU64, Ordering, fence};
 
 /// Nothing to look for: the end of the clock's range, seventeen years away.
-pub(super) const NEVER: Deadline = Deadline(LAST_TICK);
+pub(crate) const NEVER: Deadline = Deadline(u64::MAX >> TICK_SHIFT);
 
-const TAG_BITS: u32 = 29;
+const TAG_BITS: u32 = 28;
 const TAG_MASK: u64 = (1 << TAG_BITS) - 1;
 const RAISING: u64 = 1 << TAG_BITS;
 const TICK_SHIFT: u32 = TAG_BITS + 1;
 
-const _: () = assert!(LAST_TICK == u64::MAX >> TICK_SHIFT);
+// What falls due latest is a lease at the clock's end, after a late grace of ten years.
+const _: () = assert!(LAST_TICK + LAST_TICK * 10 / 17 < NEVER.0);
 
 /// One reading of a node.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

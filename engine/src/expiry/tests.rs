@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::*;
-use crate::clock::LAST_TICK;
 
 /// Shapes on both sides of each boundary.
 const SHAPES: [usize; 7] = [1, 2, 63, 64, 65, 4_096, 4_097];
@@ -53,7 +52,7 @@ fn filing_below_the_roots_tick_lowers_every_level() {
         let tree = Deadlines::new(leaves).expect("the memory is there");
         let last = Leaf(leaves as u32 - 1);
         let levels = tree.shape.levels() + 1;
-        assert_eq!(tree.way_up(last), vec![LAST_TICK; levels]);
+        assert_eq!(tree.way_up(last), vec![NEVER.0; levels]);
         for due in [40, 30, 30, 35] {
             tree.file(last, Deadline(due));
             assert_eq!(tree.way_up(last), vec![due.min(if due == 35 { 30 } else { due }); levels]);
@@ -81,20 +80,20 @@ fn a_leaf_is_due_from_its_tick_on() {
         assert!(!tree.is_due(Tick(6)) && tree.next_due(Tick(6), 0).is_none(), "{leaves}");
         assert!(tree.is_due(Tick(7)), "{leaves}");
         assert_eq!(drain(&tree, 7, 0), [middle]);
-        assert!(!tree.is_due(Tick(LAST_TICK)), "{leaves}");
-        assert_eq!(tree.way_up(Leaf(middle)), vec![LAST_TICK; tree.shape.levels() + 1]);
+        assert!(!tree.is_due(Tick(NEVER.0)), "{leaves}");
+        assert_eq!(tree.way_up(Leaf(middle)), vec![NEVER.0; tree.shape.levels() + 1]);
     }
 }
 
 #[test]
 fn a_deadline_at_the_end_of_the_range_is_never_due() {
     let tree = Deadlines::new(65).expect("the memory is there");
-    for due in [LAST_TICK, LAST_TICK + 1, u64::MAX] {
+    for due in [NEVER.0, NEVER.0 + 1, u64::MAX] {
         tree.file(Leaf(64), Deadline(due));
         assert!(!tree.is_due(Tick(u64::MAX)));
         assert!(tree.next_due(Tick(u64::MAX), 0).is_none());
     }
-    tree.file(Leaf(64), Deadline(LAST_TICK - 1));
+    tree.file(Leaf(64), Deadline(NEVER.0 - 1));
     assert_eq!(drain(&tree, u64::MAX, 0), [64]);
 }
 
@@ -103,7 +102,7 @@ fn a_deadline_at_the_end_of_the_range_cancels_no_raise() {
     let tree = Deadlines::new(1).expect("the memory is there");
     tree.file(Leaf(0), Deadline(1));
     let raise = tree.next_due(Tick(1), 0).expect("due");
-    tree.file(Leaf(0), Deadline(LAST_TICK));
+    tree.file(Leaf(0), NEVER);
     assert!(tree.finish(raise, NEVER));
 }
 

@@ -31,7 +31,7 @@
 //! [home's header](header) *designates* one slot, by (offset, slot, generation):
 //!
 //! 1. Read the header, then the designated slot's word, then look through the home, and as far as
-//!    the header's reach if the [filter](filter) has the identity's bit.
+//!    the header's reach if the [filter] has the identity's bit.
 //! 2. If the designation is *used* (the word is not dead with that generation any more), replace
 //!    the header by one that designates a dead slot: with its generation, the new reach, and the
 //!    filter of what was seen.
@@ -44,8 +44,8 @@
 //! back. So claims under one home are in one order: a claim happens while its designation stands,
 //! and the next designation is made by a thread that saw the claim, or that saw the slot taken by
 //! somebody else, in which case no claim under this designation succeeds any more. A look that read
-//! a header therefore sees every claim under earlier designations ([H1], [H2]), and a claim under
-//! the same designation makes its own claim fail, since both swap the same word from the same
+//! a header therefore sees every claim under earlier designations (tags H1 and H2), and a claim
+//! under the same designation makes its own claim fail, since both swap the same word from the same
 //! value. What was seen may have died since, and live again by a take in place: then it is found in
 //! the place where it was seen. Hence at most one slot holds an identity, from its claim until the
 //! slot is claimed for another.
