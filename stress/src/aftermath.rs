@@ -1,16 +1,11 @@
 //! What must hold once nothing runs any more: nothing is left, and everything can be had again.
 
-use std::sync::atomic::Ordering;
 use std::thread;
 
 use leasehold::{AcquireError, Admission, Terms};
 
-use crate::arena::{Arena, LONG_MS, ttl};
+use crate::arena::{Arena, LATENESS_MS, LONG_MS, ttl};
 use crate::claim::{Checked, Claim, check};
-
-/// How often a store on the system's clock is swept, a yield apart, until everything has expired.
-/// Its entries last for less than a second; this takes far longer.
-const SWEEPS: u32 = 20_000_000;
 
 /// Checks a store whose players have settled all that does not expire.
 pub(crate) fn check_rest(arena: &Arena) -> Checked {
@@ -47,12 +42,16 @@ pub(crate) fn check_rest(arena: &Arena) -> Checked {
     check_empty(arena, Claim::UsageIsExact, "everything was released")
 }
 
-/// Sweeps until nothing is left.
+/// Sweeps until nothing is left, or everything has been due for certain.
 fn check_empty(arena: &Arena, claim: Claim, when: &str) -> Checked {
-    let sweeps = if arena.time.is_manual() { 1 } else { SWEEPS };
-    for _ in 0..sweeps {
+    let shape = &arena.shape;
+    let due = arena.time.at_most() + shape.ttl_ms_max + shape.late_grace_ms + LATENESS_MS;
+    // Ends: a system's clock moves by itself, and one that is moved by hand has been moved.
+    loop {
+        // Before the sweep, so that the last one comes when all is due.
+        let is_last = arena.time.is_manual() || arena.time.at_least() > due;
         arena.store.sweep_all();
-        if arena.store.usage().entries == 0 || arena.stop.load(Ordering::Relaxed) {
+        if is_last || arena.store.usage().entries == 0 {
             break;
         }
         thread::yield_now();

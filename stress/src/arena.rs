@@ -18,6 +18,10 @@ use crate::time::Time;
 /// TTL of what is never let expire: a day, which no round's clock reaches.
 pub(crate) const LONG_MS: u64 = 24 * 60 * 60 * 1000;
 
+/// How much later than its end an entry may still hold its place, in milliseconds, and its end be
+/// seen: rounding to ticks, twice.
+pub(crate) const LATENESS_MS: u64 = 100;
+
 /// What the players share.
 pub(crate) struct Arena {
     pub(crate) shape: Shape,

@@ -6,17 +6,13 @@ use std::sync::atomic::Ordering;
 
 use leasehold::{AcquireError, Admission, Lease, Outcome, RecordState, Terms};
 
-use crate::arena::{Arena, Key, LONG_MS, ttl};
+use crate::arena::{Arena, Key, LATENESS_MS, LONG_MS, ttl};
 use crate::claim::{Checked, Claim, Violation, check};
 use crate::mark::{Mark, Standing};
 use crate::tally::Tally;
 
 /// Acquires that a player takes from the round's at a time.
 const BATCH: u64 = 64;
-
-/// How much later than its end an entry may still hold its place, in milliseconds, and its end be
-/// seen: rounding to ticks, twice.
-const LATENESS_MS: u64 = 100;
 
 /// One player.
 pub(crate) struct Player<'a> {
