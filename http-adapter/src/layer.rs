@@ -15,8 +15,34 @@ use crate::route::Routes;
 use crate::running::Running;
 use crate::service::Idempotent;
 
-/// Most protected requests that run at once unless configured otherwise (rule 4.6).
-const DEFAULT_MAX_RUNNING: usize = 10_000;
+/// The bounds that hold for one layer as a whole.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Bounds {
+    /// Most protected requests that run at once (rule 4.6).
+    pub(crate) running: usize,
+    /// Most bytes of bodies that wait in memory for a fingerprint or a replay (rule 4.6).
+    pub(crate) buffered_bytes: usize,
+    /// Most duplicates that wait for another's end (rule 5.5).
+    pub(crate) waiters: usize,
+    /// Most commits that wait to be repeated (rule 4.7).
+    pub(crate) pending_commits: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { running: 10_000, buffered_bytes: 256 << 20, waiters: 1000, pending_commits: 1000 }
+    }
+}
+
+/// What a layer is made from, so that each of its settings can be changed by itself.
+#[derive(Clone)]
+struct Parts<S> {
+    store: S,
+    routes: Routes,
+    digester: Digester,
+    metrics: Metrics,
+    bounds: Bounds,
+}
 
 /// Wraps services so that their writes succeed at most once.
 ///
@@ -44,12 +70,8 @@ pub struct IdempotentLayer<S> {
 
 /// What all services of one layer share.
 pub(crate) struct Shared<S> {
-    pub(crate) store: S,
-    pub(crate) digester: Digester,
     pub(crate) running: Running,
-    metrics: Metrics,
-    max_running: usize,
-    routes: Routes,
+    parts: Parts<S>,
     /// One per route, in their order.
     table: Vec<Arc<Prepared>>,
     default: Arc<Prepared>,
@@ -63,61 +85,78 @@ pub(crate) struct Prepared {
 }
 
 impl<S> Shared<S> {
-    fn new(
-        store: S,
-        digester: Digester,
-        metrics: Metrics,
-        max_running: usize,
-        routes: Routes,
-    ) -> Self {
+    fn new(parts: Parts<S>) -> Self {
         let prepare = |policy: &Policy| {
-            let handles = metrics.handles(&policy.namespace);
+            let handles = parts.metrics.handles(&policy.namespace);
             Arc::new(Prepared { policy: policy.clone(), handles })
         };
-        let table = routes.table().map(prepare).collect();
-        let default = prepare(routes.default_policy());
-        let running = Running::new(max_running, metrics.running());
-        Self { store, digester, running, metrics, max_running, routes, table, default }
+        let table = parts.routes.table().map(prepare).collect();
+        let default = prepare(parts.routes.default_policy());
+        let running = Running::new(parts.bounds.running, parts.metrics.running());
+        Self { running, parts, table, default }
     }
 
     /// What holds for a raw path.
     pub(crate) fn prepared(&self, path: &str) -> &Arc<Prepared> {
-        self.routes.find(path).and_then(|index| self.table.get(index)).unwrap_or(&self.default)
+        let index = self.parts.routes.find(path);
+        index.and_then(|index| self.table.get(index)).unwrap_or(&self.default)
+    }
+
+    pub(crate) fn store(&self) -> &S {
+        &self.parts.store
+    }
+
+    pub(crate) fn digester(&self) -> &Digester {
+        &self.parts.digester
     }
 }
 
 impl<S: LeaseStore + Clone> IdempotentLayer<S> {
-    /// A layer over a store, with counters of its own and a bound of 10,000 running requests.
+    /// A layer over a store, with counters of its own and the default bounds.
     #[must_use]
     pub fn new(store: S, routes: Routes) -> Self {
-        let metrics = Metrics::new();
-        let shared = Shared::new(store, Digester::plain(), metrics, DEFAULT_MAX_RUNNING, routes);
-        Self { shared: Arc::new(shared) }
+        let (digester, metrics) = (Digester::plain(), Metrics::new());
+        Self::of(Parts { store, routes, digester, metrics, bounds: Bounds::default() })
     }
 
     /// Counts in these counters.
     #[must_use]
     pub fn metrics(self, metrics: Metrics) -> Self {
-        let digester = self.shared.digester.clone();
-        let max_running = self.shared.max_running;
-        self.rebuilt(digester, metrics, max_running)
-    }
-
-    /// Bounds how many protected requests run at once, those whose client has gone included.
-    /// Beyond it requests are refused before the store is asked; zero refuses all of them.
-    #[must_use]
-    pub fn max_running(self, max_running: usize) -> Self {
-        let digester = self.shared.digester.clone();
-        let metrics = self.shared.metrics.clone();
-        self.rebuilt(digester, metrics, max_running)
+        self.with(|parts| parts.metrics = metrics)
     }
 
     /// Makes addresses with this digester. All instances that share a store need the same.
     #[must_use]
     pub fn digester(self, digester: Digester) -> Self {
-        let metrics = self.shared.metrics.clone();
-        let max_running = self.shared.max_running;
-        self.rebuilt(digester, metrics, max_running)
+        self.with(|parts| parts.digester = digester)
+    }
+
+    /// Bounds how many protected requests run at once, those whose client has gone included.
+    /// Beyond it requests are refused before the store is asked; zero refuses all of them. Default
+    /// 10,000.
+    #[must_use]
+    pub fn max_running(self, max_running: usize) -> Self {
+        self.with(|parts| parts.bounds.running = max_running)
+    }
+
+    /// Bounds the bytes of bodies that wait in memory for a fingerprint or a replay, those of all
+    /// requests together. Default 256 MiB.
+    #[must_use]
+    pub fn max_buffered_bytes(self, max_buffered_bytes: usize) -> Self {
+        self.with(|parts| parts.bounds.buffered_bytes = max_buffered_bytes)
+    }
+
+    /// Bounds how many duplicates wait for the end of another request; the others are refused at
+    /// once. Default 1,000.
+    #[must_use]
+    pub fn max_waiters(self, max_waiters: usize) -> Self {
+        self.with(|parts| parts.bounds.waiters = max_waiters)
+    }
+
+    /// Bounds how many failed commits wait to be repeated. Default 1,000.
+    #[must_use]
+    pub fn max_pending_commits(self, max_pending_commits: usize) -> Self {
+        self.with(|parts| parts.bounds.pending_commits = max_pending_commits)
     }
 
     /// The requests that are running behind this layer: for a server's shutdown.
@@ -126,10 +165,14 @@ impl<S: LeaseStore + Clone> IdempotentLayer<S> {
         self.shared.running.clone()
     }
 
-    fn rebuilt(self, digester: Digester, metrics: Metrics, max_running: usize) -> Self {
-        let (store, routes) = (self.shared.store.clone(), self.shared.routes.clone());
-        let shared = Shared::new(store, digester, metrics, max_running, routes);
-        Self { shared: Arc::new(shared) }
+    fn of(parts: Parts<S>) -> Self {
+        Self { shared: Arc::new(Shared::new(parts)) }
+    }
+
+    fn with(self, change: impl FnOnce(&mut Parts<S>)) -> Self {
+        let mut parts = self.shared.parts.clone();
+        change(&mut parts);
+        Self::of(parts)
     }
 }
 
@@ -150,7 +193,7 @@ impl<S> Clone for IdempotentLayer<S> {
 impl<S> fmt::Debug for IdempotentLayer<S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("IdempotentLayer")
-            .field("routes", &self.shared.routes)
+            .field("routes", &self.shared.parts.routes)
             .finish_non_exhaustive()
     }
 }

@@ -66,7 +66,9 @@ pub use future::ResponseFuture;
 pub use held::HeldLease;
 pub use layer::IdempotentLayer;
 pub use metrics::Metrics;
-pub use policy::{KeySyntax, Policy, UnknownOutcome};
+pub use policy::{
+    Duplicate, ErrorFormat, FingerprintMode, KeySyntax, OnDisconnect, Policy, UnknownOutcome,
+};
 pub use problem::Problem;
 pub use route::{Pattern, PatternError, Routes};
 pub use running::Running;

@@ -7,6 +7,12 @@ use std::time::Duration;
 use http::{HeaderName, Method};
 use leasehold::{Key, Namespace, Ttl};
 
+mod choices;
+
+pub use choices::{
+    Duplicate, ErrorFormat, FingerprintMode, KeySyntax, OnDisconnect, UnknownOutcome,
+};
+
 /// How one route's writes are protected.
 ///
 /// Setters take what they are given. Every field may also be set directly on a default:
@@ -59,31 +65,33 @@ pub struct Policy {
     pub store_timeout: Duration,
     /// How the header's value is read. Default [`KeySyntax::Lenient`].
     pub key_syntax: KeySyntax,
-}
-
-/// How the value of the key's header is read (rule 2.4).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum KeySyntax {
-    /// A value that begins with a double quote is a string of RFC 8941 and is unquoted, any other
-    /// is taken as it is: `"abc"` and `abc` are one key.
-    #[default]
-    Lenient,
-    /// Every value is taken as it is; quotes are part of the key.
-    Bare,
-    /// Only strings of RFC 8941 are accepted.
-    Structured,
-}
-
-/// What happens to a key when nobody knows whether its write has happened (rule 4.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-#[non_exhaustive]
-pub enum UnknownOutcome {
-    /// The key stays in flight for the hold's time: the work may still be going on.
-    #[default]
-    Hold,
-    /// The key is free at once. **A retry may run the write twice.**
-    Release,
+    /// What a duplicate of a success gets. Default [`Duplicate::Reject`].
+    pub duplicate: Duplicate,
+    /// What of a request is compared with the first one's. Default [`FingerprintMode::Off`].
+    pub fingerprint: FingerprintMode,
+    /// Largest request body, in bytes, that is held back for a fingerprint; a larger one is
+    /// refused. Default 1 MiB.
+    pub max_fingerprint_body: usize,
+    /// Largest response body, in bytes, that is kept for a replay; a larger one passes and its
+    /// duplicate is refused. Default 64 KiB.
+    pub max_replay_body: usize,
+    /// The header that marks a replay, with the value `true`. Default `Idempotent-Replayed`.
+    pub replayed_header: HeaderName,
+    /// Headers of a response that are not replayed, beside those that never are. Default none.
+    pub replay_drop_headers: Vec<HeaderName>,
+    /// The form of the layer's own error bodies. Default [`ErrorFormat::Problem`].
+    pub error_format: ErrorFormat,
+    /// What a client's going away means for its handler. Default [`OnDisconnect::Finish`].
+    pub on_disconnect: OnDisconnect,
+    /// The headers whose values say whose key it is; a request without one of them is refused.
+    /// Default none: all clients share their keys.
+    pub principal_headers: Vec<HeaderName>,
+    /// How long a duplicate of a running request waits for its end. Default zero: it is refused at
+    /// once.
+    pub wait: Duration,
+    /// Whether a request runs unprotected while the store does not answer. **Then it may run
+    /// twice.** Default false.
+    pub fail_open: bool,
 }
 
 /// A default in seconds; checked when the crate is compiled.
@@ -114,8 +122,43 @@ impl Default for Policy {
             hold_ttl: DEFAULT_LEASE_TTL,
             store_timeout: Duration::from_secs(1),
             key_syntax: KeySyntax::default(),
+            duplicate: Duplicate::default(),
+            fingerprint: FingerprintMode::default(),
+            max_fingerprint_body: 1 << 20,
+            max_replay_body: 64 << 10,
+            replayed_header: HeaderName::from_static("idempotent-replayed"),
+            replay_drop_headers: Vec::new(),
+            error_format: ErrorFormat::default(),
+            on_disconnect: OnDisconnect::default(),
+            principal_headers: Vec::new(),
+            wait: Duration::ZERO,
+            fail_open: false,
         }
     }
+}
+
+/// Setters for fields of their own type.
+macro_rules! setters {
+    ($($field:ident: $type:ty,)+) => {$(
+        #[doc = concat!("Sets [`Policy::", stringify!($field), "`].")]
+        #[must_use]
+        pub fn $field(mut self, $field: $type) -> Self {
+            self.$field = $field;
+            self
+        }
+    )+};
+}
+
+/// Setters for lists, from anything that gives their items.
+macro_rules! list_setters {
+    ($($field:ident: $item:ty,)+) => {$(
+        #[doc = concat!("Sets [`Policy::", stringify!($field), "`].")]
+        #[must_use]
+        pub fn $field(mut self, $field: impl IntoIterator<Item = $item>) -> Self {
+            self.$field = $field.into_iter().collect();
+            self
+        }
+    )+};
 }
 
 impl Policy {
@@ -130,6 +173,7 @@ impl Policy {
         if !other.enabled {
             return true;
         }
+        let cancels = |policy: &Self| policy.on_disconnect == OnDisconnect::Cancel;
         let releases = |policy: &Self| policy.on_unknown_outcome == UnknownOutcome::Release;
         other.allowed_methods.iter().all(|method| self.protects(method))
             && self.header_name == other.header_name
@@ -139,103 +183,39 @@ impl Policy {
             && self.lease_ttl >= other.lease_ttl
             && self.renew >= other.renew
             && releases(self) <= releases(other)
+            && cancels(self) <= cancels(other)
+            && self.fail_open <= other.fail_open
+            && self.principal_headers == other.principal_headers
     }
 
-    /// Sets [`Policy::namespace`].
-    #[must_use]
-    pub fn namespace(mut self, namespace: Namespace) -> Self {
-        self.namespace = namespace;
-        self
+    setters! {
+        namespace: Namespace,
+        enabled: bool,
+        header_name: HeaderName,
+        required: bool,
+        key_syntax: KeySyntax,
+        max_key_length: usize,
+        ttl: Ttl,
+        lease_ttl: Ttl,
+        renew: bool,
+        duplicate: Duplicate,
+        fingerprint: FingerprintMode,
+        max_fingerprint_body: usize,
+        max_replay_body: usize,
+        replayed_header: HeaderName,
+        retry_hints: bool,
+        error_format: ErrorFormat,
+        on_disconnect: OnDisconnect,
+        on_unknown_outcome: UnknownOutcome,
+        hold_ttl: Ttl,
+        wait: Duration,
+        fail_open: bool,
+        store_timeout: Duration,
     }
 
-    /// Sets [`Policy::enabled`].
-    #[must_use]
-    pub fn enabled(mut self, enabled: bool) -> Self {
-        self.enabled = enabled;
-        self
-    }
-
-    /// Sets [`Policy::header_name`].
-    #[must_use]
-    pub fn header_name(mut self, header_name: HeaderName) -> Self {
-        self.header_name = header_name;
-        self
-    }
-
-    /// Sets [`Policy::required`].
-    #[must_use]
-    pub fn required(mut self, required: bool) -> Self {
-        self.required = required;
-        self
-    }
-
-    /// Sets [`Policy::max_key_length`].
-    #[must_use]
-    pub fn max_key_length(mut self, max_key_length: usize) -> Self {
-        self.max_key_length = max_key_length;
-        self
-    }
-
-    /// Sets [`Policy::allowed_methods`].
-    #[must_use]
-    pub fn allowed_methods(mut self, allowed_methods: impl IntoIterator<Item = Method>) -> Self {
-        self.allowed_methods = allowed_methods.into_iter().collect();
-        self
-    }
-
-    /// Sets [`Policy::ttl`].
-    #[must_use]
-    pub fn ttl(mut self, ttl: Ttl) -> Self {
-        self.ttl = ttl;
-        self
-    }
-
-    /// Sets [`Policy::lease_ttl`].
-    #[must_use]
-    pub fn lease_ttl(mut self, lease_ttl: Ttl) -> Self {
-        self.lease_ttl = lease_ttl;
-        self
-    }
-
-    /// Sets [`Policy::renew`].
-    #[must_use]
-    pub fn renew(mut self, renew: bool) -> Self {
-        self.renew = renew;
-        self
-    }
-
-    /// Sets [`Policy::retry_hints`].
-    #[must_use]
-    pub fn retry_hints(mut self, retry_hints: bool) -> Self {
-        self.retry_hints = retry_hints;
-        self
-    }
-
-    /// Sets [`Policy::on_unknown_outcome`].
-    #[must_use]
-    pub fn on_unknown_outcome(mut self, on_unknown_outcome: UnknownOutcome) -> Self {
-        self.on_unknown_outcome = on_unknown_outcome;
-        self
-    }
-
-    /// Sets [`Policy::hold_ttl`].
-    #[must_use]
-    pub fn hold_ttl(mut self, hold_ttl: Ttl) -> Self {
-        self.hold_ttl = hold_ttl;
-        self
-    }
-
-    /// Sets [`Policy::store_timeout`].
-    #[must_use]
-    pub fn store_timeout(mut self, store_timeout: Duration) -> Self {
-        self.store_timeout = store_timeout;
-        self
-    }
-
-    /// Sets [`Policy::key_syntax`].
-    #[must_use]
-    pub fn key_syntax(mut self, key_syntax: KeySyntax) -> Self {
-        self.key_syntax = key_syntax;
-        self
+    list_setters! {
+        allowed_methods: Method,
+        replay_drop_headers: HeaderName,
+        principal_headers: HeaderName,
     }
 }

@@ -65,7 +65,7 @@ impl<S> Shared<S> {
         prepared: &Prepared,
     ) -> Address {
         let namespace = prepared.policy.namespace.as_str();
-        self.digester.address(&[
+        self.digester().address(&[
             namespace.as_bytes(),
             method.as_str().as_bytes(),
             path.as_bytes(),
@@ -112,7 +112,7 @@ where
         // Only this instance has been made ready; its clone has not.
         let next = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, next);
-        let (store, prepared) = (self.shared.store.clone(), Arc::clone(prepared));
+        let (store, prepared) = (self.shared.store().clone(), Arc::clone(prepared));
         let run = Run { store, prepared, address, place };
         ResponseFuture::leased(Box::pin(run.serve(inner, request)))
     }

@@ -74,7 +74,10 @@ impl Gateway {
         let metrics = Metrics::new();
         let layer = IdempotentLayer::new(Arc::clone(&store), config.routes()?)
             .metrics(metrics.clone())
-            .max_running(config.server.max_running);
+            .max_running(config.server.max_running)
+            .max_buffered_bytes(config.server.max_buffered_bytes.get())
+            .max_waiters(config.store.max_waiters)
+            .max_pending_commits(config.store.max_pending_commits);
         let proxy = proxy(config)?;
         let listener = listen("listen", config.server.listen).await?;
         let admin = match config.server.admin {

@@ -6,6 +6,9 @@ use std::net::{Ipv4Addr, SocketAddr};
 
 use serde::{Deserialize, Serialize};
 
+use super::choices::{
+    Duplicate, ErrorFormat, FingerprintMode, KeySyntax, OnDisconnect, OnUnknownOutcome, VerdictName,
+};
 use super::duration::Span;
 use super::size::Size;
 
@@ -184,63 +187,4 @@ impl Default for PolicyKeys {
             verdict: BTreeMap::new(),
         }
     }
-}
-
-/// How a key's header value is read.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum KeySyntax {
-    Lenient,
-    Bare,
-    Structured,
-}
-
-/// What a duplicate of a success gets.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum Duplicate {
-    Reject,
-    Replay,
-}
-
-/// What of a request is compared beside its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum FingerprintMode {
-    Off,
-    Raw,
-    Json,
-}
-
-/// The form of error bodies.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum ErrorFormat {
-    Problem,
-    Envelope,
-}
-
-/// What a client's going away means for its handler.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum OnDisconnect {
-    Finish,
-    Cancel,
-}
-
-/// What happens to a key when nobody knows whether its request was done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum OnUnknownOutcome {
-    Hold,
-    Release,
-}
-
-/// What a status means for its key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub(crate) enum VerdictName {
-    Commit,
-    Release,
-    Hold,
 }

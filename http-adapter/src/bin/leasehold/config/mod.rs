@@ -2,6 +2,7 @@
 //!
 //! Nothing here starts anything. Every refusal is one line that names its key.
 
+mod choices;
 mod duration;
 mod effective;
 mod error;

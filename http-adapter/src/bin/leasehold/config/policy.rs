@@ -2,11 +2,11 @@
 
 use http::{HeaderName, Method};
 use leasehold::{MemoryConfig, Namespace, Ttl};
-use leasehold_http::{Pattern, Policy, Routes, UnknownOutcome};
+use leasehold_http::{Pattern, Policy, Routes};
 
 use super::duration::Span;
 use super::error::ConfigError;
-use super::keys::{KeySyntax, OnUnknownOutcome, PolicyKeys};
+use super::keys::PolicyKeys;
 use super::{Config, IDEMPOTENCY, ROUTE};
 
 /// Reads a route's pattern.
@@ -46,8 +46,12 @@ fn policy(table: &str, keys: &PolicyKeys) -> Result<Policy, ConfigError> {
         "" => Namespace::default(),
         name => Namespace::new(name).map_err(|error| refuse("namespace", &error))?,
     };
-    let header_name = HeaderName::from_bytes(keys.header_name.as_bytes())
-        .map_err(|error| refuse("header-name", &error))?;
+    let header = |key: &str, name: &String| {
+        HeaderName::from_bytes(name.as_bytes()).map_err(|error| refuse(key, &error))
+    };
+    let headers = |key: &str, names: &[String]| {
+        names.iter().map(|name| header(key, name)).collect::<Result<Vec<_>, _>>()
+    };
     let methods = keys.allowed_methods.iter().map(|name| Method::from_bytes(name.as_bytes()));
     let methods = methods
         .collect::<Result<Vec<_>, _>>()
@@ -55,23 +59,27 @@ fn policy(table: &str, keys: &PolicyKeys) -> Result<Policy, ConfigError> {
     Ok(Policy::default()
         .namespace(namespace)
         .enabled(keys.enabled)
-        .header_name(header_name)
+        .header_name(header("header-name", &keys.header_name)?)
         .required(keys.required)
-        .key_syntax(match keys.key_syntax {
-            KeySyntax::Lenient => leasehold_http::KeySyntax::Lenient,
-            KeySyntax::Bare => leasehold_http::KeySyntax::Bare,
-            KeySyntax::Structured => leasehold_http::KeySyntax::Structured,
-        })
+        .key_syntax(keys.key_syntax.into())
         .max_key_length(keys.max_key_length)
         .allowed_methods(methods)
         .ttl(ttl("ttl", keys.ttl)?)
         .lease_ttl(ttl("lease-ttl", keys.lease_ttl)?)
         .renew(keys.renew)
+        .duplicate(keys.duplicate.into())
+        .fingerprint(keys.fingerprint.into())
+        .max_fingerprint_body(keys.max_fingerprint_body.get())
+        .max_replay_body(keys.max_replay_body.get())
+        .replayed_header(header("replayed-header", &keys.replayed_header)?)
+        .replay_drop_headers(headers("replay-drop-headers", &keys.replay_drop_headers)?)
         .retry_hints(keys.retry_hints)
-        .on_unknown_outcome(match keys.on_unknown_outcome {
-            OnUnknownOutcome::Hold => UnknownOutcome::Hold,
-            OnUnknownOutcome::Release => UnknownOutcome::Release,
-        })
+        .error_format(keys.error_format.into())
+        .on_disconnect(keys.on_disconnect.into())
+        .on_unknown_outcome(keys.on_unknown_outcome.into())
         .hold_ttl(ttl("hold-ttl", keys.hold_ttl.unwrap_or(keys.lease_ttl))?)
+        .principal_headers(headers("principal-headers", &keys.principal_headers)?)
+        .wait(keys.wait.0)
+        .fail_open(keys.fail_open)
         .store_timeout(keys.store_timeout.0))
 }

@@ -6,11 +6,10 @@ use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderName, Method, Uri};
 use leasehold::{MAX_ENTRIES, MAX_TTL, Namespace};
 
+use super::choices::{Duplicate, ErrorFormat, FingerprintMode, OnDisconnect};
 use super::duration::Span;
 use super::error::ConfigError;
-use super::keys::{
-    Duplicate, ErrorFormat, FingerprintMode, OnDisconnect, PolicyKeys, ServerKeys, StoreKeys,
-};
+use super::keys::{PolicyKeys, ServerKeys, StoreKeys};
 use super::{Config, IDEMPOTENCY, ROUTE, policy, verdict};
 
 /// Longest key that may be allowed, in bytes: well inside what a request's head may have.
