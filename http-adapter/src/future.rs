@@ -11,6 +11,7 @@ use pin_project_lite::pin_project;
 use tokio::runtime::Handle;
 
 use crate::body::ResponseBody;
+use crate::client::Client;
 
 type Leased<R, E> =
     Pin<Box<dyn Future<Output = Result<Response<ResponseBody<R>>, E>> + Send + 'static>>;
@@ -21,9 +22,12 @@ pin_project! {
     /// # Cancel safety
     ///
     /// Dropping it does not stop a protected request that has begun (rule 4.6): what is left is
-    /// spawned on the current tokio runtime, and its verdict counts. Where there is no runtime the
-    /// handler is dropped, and its lease ends by itself after its time to live. A request that
-    /// passes unprotected is dropped like any other.
+    /// spawned on the current tokio runtime, and its verdict counts. Where the policy's
+    /// [`on_disconnect`](crate::Policy::on_disconnect) is `Cancel`, what is spawned drops the
+    /// handler and releases the lease; if the handler has ended, its verdict counts all the same.
+    /// Where there is no runtime, or it is ending, the handler is dropped here, and its lease ends
+    /// by itself after its time to live. A request that passes unprotected is dropped like any
+    /// other.
     pub struct ResponseFuture<F, R, E>
     where
         R: Send,
@@ -43,9 +47,13 @@ pin_project! {
         E: 'static,
     {
         fn drop(this: Pin<&mut Self>) {
-            if let KindProjection::Leased { rest, begun: true } = this.project().kind.project()
+            let kind = this.project().kind.project();
+            if let KindProjection::Leased { rest, client, begun: true } = kind
                 && let Some(rest) = rest.take()
             {
+                if let Some(client) = client {
+                    client.leave();
+                }
                 outlive(rest);
             }
         }
@@ -57,7 +65,7 @@ pin_project! {
     enum Kind<F, R, E> {
         Bypassed { #[pin] future: F },
         Refused { response: Option<Response<ResponseBody<R>>> },
-        Leased { rest: Option<Leased<R, E>>, begun: bool },
+        Leased { rest: Option<Leased<R, E>>, client: Option<Client>, begun: bool },
     }
 }
 
@@ -83,8 +91,9 @@ impl<F, R: Send + 'static, E: Send + 'static> ResponseFuture<F, R, E> {
         Self { kind: Kind::Refused { response: Some(response) } }
     }
 
-    pub(crate) fn leased(rest: Leased<R, E>) -> Self {
-        Self { kind: Kind::Leased { rest: Some(rest), begun: false } }
+    /// `client` is told when this is dropped before it is ready.
+    pub(crate) fn leased(rest: Leased<R, E>, client: Option<Client>) -> Self {
+        Self { kind: Kind::Leased { rest: Some(rest), client, begun: false } }
     }
 }
 
@@ -105,7 +114,7 @@ where
             KindProjection::Refused { response } => {
                 response.take().map_or(Poll::Pending, |response| Poll::Ready(Ok(response)))
             }
-            KindProjection::Leased { rest, begun } => {
+            KindProjection::Leased { rest, begun, .. } => {
                 *begun = true;
                 // Taken out, so that a panic within leaves nothing to be polled again.
                 let Some(mut future) = rest.take() else {

@@ -9,7 +9,9 @@ use std::sync::Arc;
 use leasehold::{Digester, LeaseStore};
 use tower_layer::Layer;
 
+use crate::classifier::ErrorClassifier;
 use crate::metrics::{Handles, Metrics};
+use crate::pacemaker::Pacemaker;
 use crate::policy::Policy;
 use crate::route::Routes;
 use crate::running::Running;
@@ -42,6 +44,7 @@ struct Parts<S> {
     digester: Digester,
     metrics: Metrics,
     bounds: Bounds,
+    classifier: Option<Arc<dyn ErrorClassifier>>,
 }
 
 /// Wraps services so that their writes succeed at most once.
@@ -71,6 +74,7 @@ pub struct IdempotentLayer<S> {
 /// What all services of one layer share.
 pub(crate) struct Shared<S> {
     pub(crate) running: Running,
+    pub(crate) pacemaker: Pacemaker<S>,
     parts: Parts<S>,
     /// One per route, in their order.
     table: Vec<Arc<Prepared>>,
@@ -84,7 +88,7 @@ pub(crate) struct Prepared {
     pub(crate) handles: Handles,
 }
 
-impl<S> Shared<S> {
+impl<S: Clone> Shared<S> {
     fn new(parts: Parts<S>) -> Self {
         let prepare = |policy: &Policy| {
             let handles = parts.metrics.handles(&policy.namespace);
@@ -93,9 +97,12 @@ impl<S> Shared<S> {
         let table = parts.routes.table().map(prepare).collect();
         let default = prepare(parts.routes.default_policy());
         let running = Running::new(parts.bounds.running, parts.metrics.running());
-        Self { running, parts, table, default }
+        let pacemaker = Pacemaker::new(parts.store.clone());
+        Self { running, pacemaker, parts, table, default }
     }
+}
 
+impl<S> Shared<S> {
     /// What holds for a raw path.
     pub(crate) fn prepared(&self, path: &str) -> &Arc<Prepared> {
         let index = self.parts.routes.find(path);
@@ -109,6 +116,10 @@ impl<S> Shared<S> {
     pub(crate) fn digester(&self) -> &Digester {
         &self.parts.digester
     }
+
+    pub(crate) fn classifier(&self) -> Option<&dyn ErrorClassifier> {
+        self.parts.classifier.as_deref()
+    }
 }
 
 impl<S: LeaseStore + Clone> IdempotentLayer<S> {
@@ -116,7 +127,8 @@ impl<S: LeaseStore + Clone> IdempotentLayer<S> {
     #[must_use]
     pub fn new(store: S, routes: Routes) -> Self {
         let (digester, metrics) = (Digester::plain(), Metrics::new());
-        Self::of(Parts { store, routes, digester, metrics, bounds: Bounds::default() })
+        let bounds = Bounds::default();
+        Self::of(Parts { store, routes, digester, metrics, bounds, classifier: None })
     }
 
     /// Counts in these counters.
@@ -157,6 +169,12 @@ impl<S: LeaseStore + Clone> IdempotentLayer<S> {
     #[must_use]
     pub fn max_pending_commits(self, max_pending_commits: usize) -> Self {
         self.with(|parts| parts.bounds.pending_commits = max_pending_commits)
+    }
+
+    /// Asks this what the ends of handlers mean, before their status says so.
+    #[must_use]
+    pub fn error_classifier(self, classifier: impl ErrorClassifier) -> Self {
+        self.with(|parts| parts.classifier = Some(Arc::new(classifier)))
     }
 
     /// The requests that are running behind this layer: for a server's shutdown.

@@ -31,11 +31,13 @@
 //! A handler need not know of any of this. It may:
 //!
 //! - look at its lease, [`HeldLease`], in the request's extensions: a token that rises with every
-//!   run of a key, and whether the lease was lost meanwhile;
+//!   run of a key, and whether the lease was lost meanwhile, as a flag and as a future;
 //! - put a [`Verdict`](leasehold::Verdict) into its response's extensions, where the status does
 //!   not say whether the write has happened; or [`OutcomeUnknown`], if it does not know either.
 //!
-//! What it cannot do is stop when its client goes away: it runs to its end, and its verdict counts.
+//! When its client goes away it runs on to its end, and its verdict counts, unless the policy's
+//! [`on_disconnect`](Policy::on_disconnect) is [`OnDisconnect::Cancel`]: then it is dropped, and
+//! its key is free.
 //!
 //! | feature | on by default | what it adds |
 //! |---|---|---|
@@ -45,14 +47,16 @@
 
 mod admission;
 mod body;
+mod classifier;
+mod client;
 mod future;
 mod held;
 mod key;
 mod layer;
 mod metrics;
+mod pacemaker;
 mod policy;
 mod problem;
-mod renew;
 mod route;
 mod run;
 mod running;
@@ -62,12 +66,14 @@ mod timed;
 mod verdict;
 
 pub use body::ResponseBody;
+pub use classifier::{ErrorClassifier, HandlerEnd};
 pub use future::ResponseFuture;
 pub use held::HeldLease;
 pub use layer::IdempotentLayer;
 pub use metrics::Metrics;
 pub use policy::{
     Duplicate, ErrorFormat, FingerprintMode, KeySyntax, OnDisconnect, Policy, UnknownOutcome,
+    Verdicts, VerdictsError,
 };
 pub use problem::Problem;
 pub use route::{Pattern, PatternError, Routes};

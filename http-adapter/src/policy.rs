@@ -8,10 +8,12 @@ use http::{HeaderName, Method};
 use leasehold::{Key, Namespace, Ttl};
 
 mod choices;
+mod verdicts;
 
 pub use choices::{
     Duplicate, ErrorFormat, FingerprintMode, KeySyntax, OnDisconnect, UnknownOutcome,
 };
+pub use verdicts::{Verdicts, VerdictsError};
 
 /// How one route's writes are protected.
 ///
@@ -48,6 +50,9 @@ pub struct Policy {
     /// How long a lease lasts unless it is renewed. A process that dies frees its keys after this
     /// time. Default 30 s.
     pub lease_ttl: Ttl,
+    /// What responses mean by their status, if nothing else says so. Default: 2xx and 3xx commit,
+    /// all others release.
+    pub verdicts: Verdicts,
     /// Whether the lease of a running handler is renewed, at each third of `lease_ttl`. If not, a
     /// handler that runs longer loses its key. Default true.
     pub renew: bool,
@@ -116,6 +121,7 @@ impl Default for Policy {
             allowed_methods: vec![Method::POST, Method::PUT, Method::PATCH, Method::DELETE],
             ttl: DEFAULT_TTL,
             lease_ttl: DEFAULT_LEASE_TTL,
+            verdicts: Verdicts::default(),
             renew: true,
             retry_hints: true,
             on_unknown_outcome: UnknownOutcome::default(),
@@ -182,6 +188,7 @@ impl Policy {
             && self.hold_ttl >= other.hold_ttl
             && self.lease_ttl >= other.lease_ttl
             && self.renew >= other.renew
+            && self.verdicts.are_as_strict_as(&other.verdicts)
             && releases(self) <= releases(other)
             && cancels(self) <= cancels(other)
             && self.fail_open <= other.fail_open
@@ -197,6 +204,7 @@ impl Policy {
         max_key_length: usize,
         ttl: Ttl,
         lease_ttl: Ttl,
+        verdicts: Verdicts,
         renew: bool,
         duplicate: Duplicate,
         fingerprint: FingerprintMode,

@@ -4,9 +4,12 @@
 //! nothing here may depend on who polls it.
 
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, resume_unwind};
-use std::pin::pin;
+use std::future::{pending, poll_fn};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use std::pin::{Pin, pin};
 use std::sync::Arc;
+use std::task::Poll;
 
 use futures_util::FutureExt;
 use http::{Request, Response};
@@ -16,21 +19,24 @@ use tower_service::Service;
 
 use crate::admission::{Answer, admit, is_unheard};
 use crate::body::ResponseBody;
+use crate::client::Client;
 use crate::held::HeldLease;
-use crate::layer::Prepared;
+use crate::layer::{Prepared, Shared};
 use crate::metrics::Verb;
 use crate::problem::Problem;
 use crate::running::Place;
 use crate::timed::{timed, within};
-use crate::verdict;
+use crate::verdict::{self, Judge};
 
 /// What one protected request needs besides its handler.
 pub(crate) struct Run<S> {
-    pub(crate) store: S,
+    pub(crate) shared: Arc<Shared<S>>,
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) address: Address,
     /// Given back when the request has ended, be its client there or not.
     pub(crate) place: Place,
+    /// Its client, if the handler is to end when it goes away.
+    pub(crate) client: Option<Client>,
 }
 
 /// A lease that was granted, with what its handler sees of it.
@@ -47,6 +53,8 @@ enum End<R, E> {
     Panicked(Box<dyn Any + Send>),
     /// The server has cut it.
     Cut,
+    /// Its client has gone, and so it was dropped.
+    Gone,
 }
 
 impl<S: LeaseStore + Clone> Run<S> {
@@ -59,36 +67,51 @@ impl<S: LeaseStore + Clone> Run<S> {
     ) -> Result<Response<ResponseBody<R>>, Svc::Error>
     where
         Svc: Service<Request<B>, Response = Response<R>>,
+        Svc::Error: Send + 'static,
     {
         let method = request.method().clone();
-        let mut grant = match self.acquire().await {
+        let grant = match self.acquire().await {
             Ok(grant) => grant,
             Err(problem) => return Ok(problem.respond(&method)),
         };
         request.extensions_mut().insert(grant.held.clone());
-        let end = self.handle(&mut grant, inner, request).await;
+        let kept = self.shared.pacemaker.keep(grant);
+        let end = self.handle(inner, request).await;
         let verdict = self.verdict(&end);
         self.prepared.handles.count_verdict(verdict);
         tracing::debug!(address = %self.address, ?verdict, "the handler has ended");
+        let mut grant = kept.take_back(verdict != Verdict::Hold).await;
         self.settle(&mut grant, verdict).await;
         match end {
             End::Answered(answer) => answer.map(|response| response.map(ResponseBody::inner)),
             End::Panicked(panic) => resume_unwind(panic),
             End::Cut => Ok(Problem::gateway_timeout().respond(&method)),
+            End::Gone => Ok(nobody_reads_this()),
         }
     }
 
+    /// Ends when the client has gone, if that matters. Whatever waits, except for the store's
+    /// answer, is to wait for this beside it.
+    async fn client_left(&self) {
+        match &self.client {
+            Some(client) => client.left().await,
+            None => pending().await,
+        }
+    }
+
+    /// Asks for a lease, and hears the answer even if the client goes away meanwhile: an acquire
+    /// that is broken off may still be granted, and then nobody would release it.
     async fn acquire(&self) -> Result<Grant, Problem> {
         let since = Instant::now();
         let terms = Terms::new(self.prepared.policy.lease_ttl);
-        let call = self.store.acquire(self.address, terms);
+        let call = self.shared.store().acquire(self.address, terms);
         let answer = timed(Verb::Acquire, &self.prepared, call).await;
         self.log(&answer);
         if is_unheard(&answer) {
             self.abandon(terms);
         }
         let lease = admit(answer, &self.prepared)?;
-        let held = HeldLease::new(&lease);
+        let held = HeldLease::new(&lease, self.address, Arc::clone(&self.prepared));
         tracing::debug!(address = %self.address, token = %lease.token(), "granted");
         Ok(Grant { lease, held, since })
     }
@@ -109,7 +132,7 @@ impl<S: LeaseStore + Clone> Run<S> {
 
     /// Tells the store, beside the refusal, to free what it may have granted unheard.
     fn abandon(&self, terms: Terms) {
-        let (store, address) = (self.store.clone(), self.address);
+        let (store, address) = (self.shared.store().clone(), self.address);
         let limit = self.prepared.policy.store_timeout;
         // Without a runtime a lease that was granted ends by itself.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
@@ -122,35 +145,54 @@ impl<S: LeaseStore + Clone> Run<S> {
         }
     }
 
-    /// Runs the handler to its end, and keeps its lease meanwhile.
-    async fn handle<Svc, B, R>(
-        &self,
-        grant: &mut Grant,
-        mut inner: Svc,
-        request: Request<B>,
-    ) -> End<R, Svc::Error>
+    /// Runs the handler to its end, and drops it.
+    async fn handle<Svc, B, R>(&self, mut inner: Svc, request: Request<B>) -> End<R, Svc::Error>
     where
         Svc: Service<Request<B>, Response = Response<R>>,
     {
         // After a panic nothing of the handler is looked at again.
         let handler = AssertUnwindSafe(async move { inner.call(request).await }).catch_unwind();
-        let mut handler = pin!(handler);
-        tokio::select! {
+        let mut handler = pin!(Some(handler));
+        let end = tokio::select! {
             biased;
-            end = &mut handler => match end {
+            // First: a handler is not polled again once its client has gone.
+            () = self.client_left() => End::Gone,
+            end = ended(handler.as_mut()) => match end {
                 Ok(answer) => End::Answered(answer),
                 Err(panic) => End::Panicked(panic),
             },
             () = self.place.cut() => End::Cut,
-            never = self.keep(grant) => match never {},
+        };
+        // It may panic here too, and its lease is not settled yet.
+        if catch_unwind(AssertUnwindSafe(|| handler.set(None))).is_err() {
+            tracing::error!(address = %self.address, "a handler panicked when it was dropped");
         }
+        end
     }
 
-    fn verdict<R, E>(&self, end: &End<R, E>) -> Verdict {
+    fn verdict<R, E: Send + 'static>(&self, end: &End<R, E>) -> Verdict {
+        let policy = &self.prepared.policy;
+        let judge = Judge { policy, classifier: self.shared.classifier() };
         match end {
-            End::Answered(Ok(response)) => verdict::of_response(response, &self.prepared.policy),
-            End::Answered(Err(_)) | End::Panicked(_) => Verdict::Release,
-            End::Cut => verdict::of_unknown(&self.prepared.policy),
+            End::Answered(Ok(response)) => judge.of_response(response),
+            End::Answered(Err(error)) => judge.of_error(error),
+            End::Panicked(panic) => judge.of_panic(&**panic),
+            End::Cut => verdict::of_unknown(policy),
+            End::Gone => Verdict::Release,
         }
     }
+}
+
+/// Waits for the end of a handler that is there.
+async fn ended<F: Future>(mut handler: Pin<&mut Option<F>>) -> F::Output {
+    poll_fn(|cx| match handler.as_mut().as_pin_mut() {
+        Some(handler) => handler.poll(cx),
+        None => Poll::Pending,
+    })
+    .await
+}
+
+/// The answer to a client that has gone.
+fn nobody_reads_this<R>() -> Response<ResponseBody<R>> {
+    Problem::internal().into_response()
 }

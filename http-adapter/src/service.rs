@@ -11,9 +11,11 @@ use leasehold::{Address, LeaseStore};
 use tower_service::Service;
 
 use crate::body::ResponseBody;
+use crate::client::Client;
 use crate::future::ResponseFuture;
 use crate::key::{self, InvalidKey, RequestKey};
 use crate::layer::{Prepared, Shared};
+use crate::policy::OnDisconnect;
 use crate::problem::Problem;
 use crate::run::Run;
 
@@ -112,9 +114,11 @@ where
         // Only this instance has been made ready; its clone has not.
         let next = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, next);
-        let (store, prepared) = (self.shared.store().clone(), Arc::clone(prepared));
-        let run = Run { store, prepared, address, place };
-        ResponseFuture::leased(Box::pin(run.serve(inner, request)))
+        let (shared, prepared) = (Arc::clone(&self.shared), Arc::clone(prepared));
+        let cancels = prepared.policy.on_disconnect == OnDisconnect::Cancel;
+        let client = cancels.then(Client::default);
+        let run = Run { shared, prepared, address, place, client: client.clone() };
+        ResponseFuture::leased(Box::pin(run.serve(inner, request)), client)
     }
 }
 

@@ -6,6 +6,7 @@
 use std::error::Error;
 
 use leasehold::{CommitError, LeaseStore, ReleaseError, RenewError, Verdict};
+use tokio::time::Instant;
 
 use crate::metrics::Verb;
 use crate::run::{Grant, Run};
@@ -22,12 +23,12 @@ impl<S: LeaseStore> Run<S> {
     }
 
     async fn commit(&self, grant: &mut Grant) {
-        let call = self.store.commit(&mut grant.lease, None, self.prepared.policy.ttl);
+        let call = self.shared.store().commit(&mut grant.lease, None, self.prepared.policy.ttl);
         match timed(Verb::Commit, &self.prepared, call).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
                 if matches!(error, CommitError::Superseded) {
-                    self.lost(grant);
+                    grant.held.lose();
                 }
                 self.commit_failed(&error);
             }
@@ -41,12 +42,12 @@ impl<S: LeaseStore> Run<S> {
     }
 
     async fn release(&self, grant: &mut Grant) {
-        let call = self.store.release(&mut grant.lease);
+        let call = self.shared.store().release(&mut grant.lease);
         match timed(Verb::Release, &self.prepared, call).await {
             Ok(Ok(())) => {}
             Ok(Err(error)) => {
                 if matches!(error, ReleaseError::Superseded) {
-                    self.lost(grant);
+                    grant.held.lose();
                 }
                 self.release_failed(&error);
             }
@@ -62,12 +63,14 @@ impl<S: LeaseStore> Run<S> {
     /// Leaves the key in flight for the hold's time, counted from now. Where that fails it stays in
     /// flight for what is left of the lease.
     async fn hold(&self, grant: &mut Grant) {
-        let call = self.store.renew(&mut grant.lease, self.prepared.policy.hold_ttl);
+        let hold_ttl = self.prepared.policy.hold_ttl;
+        let begun = Instant::now();
+        let call = self.shared.store().renew(&mut grant.lease, hold_ttl);
         match timed(Verb::Renew, &self.prepared, call).await {
-            Ok(Ok(deadline)) => grant.held.renewed(deadline),
+            Ok(Ok(deadline)) => grant.held.renewed(deadline, begun + hold_ttl.get()),
             Ok(Err(error)) => {
                 if matches!(error, RenewError::Superseded) {
-                    self.lost(grant);
+                    grant.held.lose();
                 }
                 self.hold_failed(&error);
             }

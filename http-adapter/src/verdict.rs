@@ -1,8 +1,12 @@
 //! From the handler's response to the verdict on its lease (rules 4.1 to 4.3).
 
-use http::{Response, StatusCode};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use http::Response;
 use leasehold::Verdict;
 
+use crate::classifier::{ErrorClassifier, HandlerEnd};
 use crate::policy::{Policy, UnknownOutcome};
 
 /// A marker for a response's extensions: nobody knows whether the write has happened, as when an
@@ -13,14 +17,48 @@ use crate::policy::{Policy, UnknownOutcome};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct OutcomeUnknown;
 
-/// What a response means: what its handler says, else what its status does.
-pub(crate) fn of_response<B>(response: &Response<B>, policy: &Policy) -> Verdict {
-    if let Some(verdict) = response.extensions().get::<Verdict>() {
-        *verdict
-    } else if response.extensions().get::<OutcomeUnknown>().is_some() {
-        of_unknown(policy)
-    } else {
-        of_status(response.status())
+/// What says what a handler's end means, when the handler does not.
+#[derive(Clone, Copy)]
+pub(crate) struct Judge<'a> {
+    pub(crate) policy: &'a Policy,
+    pub(crate) classifier: Option<&'a dyn ErrorClassifier>,
+}
+
+impl Judge<'_> {
+    /// What a response means: what its handler says, else the classifier, else its status.
+    pub(crate) fn of_response<B>(self, response: &Response<B>) -> Verdict {
+        if let Some(verdict) = response.extensions().get::<Verdict>() {
+            return *verdict;
+        }
+        if response.extensions().get::<OutcomeUnknown>().is_some() {
+            return of_unknown(self.policy);
+        }
+        let end = HandlerEnd::Answered {
+            status: response.status(),
+            headers: response.headers(),
+            extensions: response.extensions(),
+        };
+        self.classify(&end).unwrap_or_else(|| self.policy.verdicts.of(response.status()))
+    }
+
+    /// What an error of the inner service means: that nothing has happened, unless the classifier
+    /// knows better.
+    pub(crate) fn of_error(self, error: &(dyn Any + Send)) -> Verdict {
+        self.classify(&HandlerEnd::Failed(error)).unwrap_or(Verdict::Release)
+    }
+
+    /// The same for a panic.
+    pub(crate) fn of_panic(self, panic: &(dyn Any + Send)) -> Verdict {
+        self.classify(&HandlerEnd::Panicked(panic)).unwrap_or(Verdict::Release)
+    }
+
+    /// A classifier that panics must not keep the lease from being settled.
+    fn classify(self, end: &HandlerEnd<'_>) -> Option<Verdict> {
+        let classifier = self.classifier?;
+        catch_unwind(AssertUnwindSafe(|| classifier.classify(end))).unwrap_or_else(|_| {
+            tracing::error!("an error classifier panicked, and has no say");
+            None
+        })
     }
 }
 
@@ -32,42 +70,22 @@ pub(crate) fn of_unknown(policy: &Policy) -> Verdict {
     }
 }
 
-/// Success and redirection have written; everything else has not (rule 4.1).
-fn of_status(status: StatusCode) -> Verdict {
-    if status.is_success() || status.is_redirection() { Verdict::Commit } else { Verdict::Release }
-}
-
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use http::StatusCode;
 
-    fn verdict(status: u16, prepare: impl FnOnce(&mut Response<()>), policy: &Policy) -> Verdict {
+    use super::*;
+    use crate::policy::Verdicts;
+
+    fn response(status: u16, prepare: impl FnOnce(&mut Response<()>)) -> Response<()> {
         let mut response = Response::new(());
         *response.status_mut() = StatusCode::from_u16(status).expect("a valid status");
         prepare(&mut response);
-        of_response(&response, policy)
+        response
     }
 
-    #[test]
-    fn success_and_redirection_commit_and_the_rest_releases() {
-        for (status, expected) in [
-            (100, Verdict::Release),
-            (199, Verdict::Release),
-            (200, Verdict::Commit),
-            (201, Verdict::Commit),
-            (299, Verdict::Commit),
-            (300, Verdict::Commit),
-            (303, Verdict::Commit),
-            (399, Verdict::Commit),
-            (400, Verdict::Release),
-            (429, Verdict::Release),
-            (500, Verdict::Release),
-            (503, Verdict::Release),
-            (600, Verdict::Release),
-            (999, Verdict::Release),
-        ] {
-            assert_eq!(verdict(status, |_| {}, &Policy::default()), expected, "{status}");
-        }
+    fn verdict(status: u16, prepare: impl FnOnce(&mut Response<()>), policy: &Policy) -> Verdict {
+        Judge { policy, classifier: None }.of_response(&response(status, prepare))
     }
 
     #[test]
@@ -91,5 +109,26 @@ mod tests {
         assert_eq!(verdict(504, mark, &Policy::default()), Verdict::Hold);
         let release = Policy::default().on_unknown_outcome(UnknownOutcome::Release);
         assert_eq!(verdict(504, mark, &release), Verdict::Release);
+    }
+
+    #[test]
+    fn the_order_is_handler_classifier_status() {
+        let verdicts = Verdicts::default().with(500..=599, Verdict::Hold).expect("valid");
+        let policy = &Policy::default().verdicts(verdicts);
+        let commits = |_: &HandlerEnd<'_>| Some(Verdict::Commit);
+        let judge = |classifier| Judge { policy, classifier };
+        let plain = response(500, |_| {});
+        let said = response(500, |response| {
+            response.extensions_mut().insert(Verdict::Release);
+        });
+        let unknown = response(500, |response| {
+            response.extensions_mut().insert(OutcomeUnknown);
+        });
+        let silent = |_: &HandlerEnd<'_>| None;
+        assert_eq!(judge(None).of_response(&plain), Verdict::Hold);
+        assert_eq!(judge(Some(&silent)).of_response(&plain), Verdict::Hold);
+        assert_eq!(judge(Some(&commits)).of_response(&plain), Verdict::Commit);
+        assert_eq!(judge(Some(&commits)).of_response(&said), Verdict::Release);
+        assert_eq!(judge(Some(&commits)).of_response(&unknown), Verdict::Hold);
     }
 }

@@ -2,6 +2,8 @@
 
 mod admission;
 mod bypass;
+mod cancel;
+mod classifier;
 mod disconnect;
 mod faults;
 mod faulty;

@@ -23,6 +23,10 @@ impl Config {
             .map(|route| {
                 let mut table = policy_table(&route.policy);
                 table.insert("path".to_owned(), Value::String(route.path.clone()));
+                if !self.policy.verdict.is_empty() {
+                    // An empty one says that nothing is inherited.
+                    table.entry("verdict").or_insert_with(|| Value::Table(Table::new()));
+                }
                 Value::Table(table)
             })
             .collect();

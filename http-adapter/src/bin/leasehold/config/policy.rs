@@ -7,7 +7,7 @@ use leasehold_http::{Pattern, Policy, Routes};
 use super::duration::Span;
 use super::error::ConfigError;
 use super::keys::PolicyKeys;
-use super::{Config, IDEMPOTENCY, ROUTE};
+use super::{Config, IDEMPOTENCY, ROUTE, verdict};
 
 /// Reads a route's pattern.
 pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
@@ -56,7 +56,10 @@ fn policy(table: &str, keys: &PolicyKeys) -> Result<Policy, ConfigError> {
     let methods = methods
         .collect::<Result<Vec<_>, _>>()
         .map_err(|error| refuse("allowed-methods", &error))?;
+    let verdicts = verdict::verdicts(&keys.verdict)
+        .map_err(|(key, reason)| refuse(&format!("verdict.{key}"), &reason))?;
     Ok(Policy::default()
+        .verdicts(verdicts)
         .namespace(namespace)
         .enabled(keys.enabled)
         .header_name(header("header-name", &keys.header_name)?)

@@ -1,5 +1,8 @@
 //! The configuration as a whole: layers, defaults, refusals.
 
+use http::StatusCode;
+use leasehold::Verdict;
+
 use super::duration::Span;
 use super::*;
 
@@ -32,10 +35,12 @@ fn the_effective_configuration_reads_back_as_itself() {
         [idempotency]
         lease-ttl = "5s"
         max-outcome-bytes = "1MiB"
+        verdict.500-599 = "hold"
         [[route]]
         path = "/a"
         namespace = "a"
         ttl = "-1s"
+        verdict = {}
         [[route]]
         path = "/b/{id}"
         enabled = false
@@ -206,6 +211,7 @@ const REFUSED_IN_IDEMPOTENCY: &str = r#"
     verdict.200 = "perhaps" => verdict.200:
     verdict.2000 = "commit" => verdict.2000:
     verdict.599-500 = "hold" => verdict.599-500:
+    verdict = { 500-599 = "hold", 510-520 = "commit" } => verdict.510-520:
     verdict = 7 => verdict:
 "#;
 
@@ -265,11 +271,9 @@ fn what_needs_a_later_release_is_refused_rather_than_ignored() {
         ("fingerprint = \"raw\"", "fingerprint"),
         ("fingerprint = \"json\"", "fingerprint"),
         ("error-format = \"envelope\"", "error-format"),
-        ("on-disconnect = \"cancel\"", "on-disconnect"),
         ("principal-headers = [\"host\"]", "principal-headers"),
         ("wait = \"1s\"", "wait"),
         ("fail-open = true", "fail-open"),
-        ("verdict.404 = \"commit\"", "verdict"),
     ] {
         let text = refusal(&format!("[idempotency]\n{line}"), &[]);
         assert_eq!(text, format!("idempotency.{key}: not supported yet"));
@@ -293,6 +297,7 @@ fn routes_inherit_and_override() {
         namespace = "every"
         ttl = "1h"
         lease-ttl = "9s"
+        verdict.409 = "commit"
         [[route]]
         path = "/a"
         namespace = ""
@@ -301,6 +306,7 @@ fn routes_inherit_and_override() {
         path = "/b"
         ttl = "2h"
         lease-ttl = "3s"
+        verdict.500-599 = "hold"
     "#;
     let config = load(text, &[]).expect("valid");
     let policy = |index: usize| &config.routes[index].policy;
@@ -311,4 +317,10 @@ fn routes_inherit_and_override() {
     assert_eq!(routes.policy("/a").namespace.as_str(), "default");
     assert_eq!(routes.policy("/b").hold_ttl.get(), Duration::from_secs(3));
     assert_eq!(routes.policy("/c").hold_ttl.get(), Duration::from_secs(9));
+    // A route's table of verdicts takes the place of the global one.
+    let verdict = |path: &str, status: StatusCode| routes.policy(path).verdicts.of(status);
+
+    assert_eq!(verdict("/a", StatusCode::CONFLICT), Verdict::Commit);
+    assert_eq!(verdict("/b", StatusCode::CONFLICT), Verdict::Release);
+    assert_eq!(verdict("/b", StatusCode::BAD_GATEWAY), Verdict::Hold);
 }

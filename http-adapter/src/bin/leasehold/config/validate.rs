@@ -6,7 +6,7 @@ use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderName, Method, Uri};
 use leasehold::{MAX_ENTRIES, MAX_TTL, Namespace};
 
-use super::choices::{Duplicate, ErrorFormat, FingerprintMode, OnDisconnect};
+use super::choices::{Duplicate, ErrorFormat, FingerprintMode};
 use super::duration::Span;
 use super::error::ConfigError;
 use super::keys::{PolicyKeys, ServerKeys, StoreKeys};
@@ -188,10 +188,8 @@ impl Check<'_> {
             self.header("principal-headers", name)?;
         }
         self.not_too_long("wait", keys.wait)?;
-        for key in keys.verdict.keys() {
-            let path = format!("verdict.{key}");
-            verdict::check_statuses(key).map_err(|reason| self.error(&path, reason))?;
-        }
+        verdict::verdicts(&keys.verdict)
+            .map_err(|(key, reason)| self.error(&format!("verdict.{key}"), reason))?;
         self.supported(keys)
     }
 
@@ -220,11 +218,9 @@ impl Check<'_> {
             ("duplicate", keys.duplicate != Duplicate::Reject),
             ("fingerprint", keys.fingerprint != FingerprintMode::Off),
             ("error-format", keys.error_format != ErrorFormat::Problem),
-            ("on-disconnect", keys.on_disconnect != OnDisconnect::Finish),
             ("principal-headers", !keys.principal_headers.is_empty()),
             ("wait", !keys.wait.0.is_zero()),
             ("fail-open", keys.fail_open),
-            ("verdict", !keys.verdict.is_empty()),
         ];
         match later.iter().find(|(_, wanted)| *wanted) {
             Some((key, _)) => Err(self.unsupported(key)),

@@ -1,0 +1,164 @@
+//! The task that renews what is due.
+//!
+//! A renewal that the store answers at once is made in passing. One that has to wait goes on
+//! beside the others, so that a store that is slow for one lease delays no other. However it ends,
+//! the lease returns to where its request finds it.
+
+use std::error::Error;
+use std::future::{Future, poll_fn};
+use std::pin::pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Duration;
+
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use leasehold::{LeaseStore, RenewError};
+use tokio::runtime::Id;
+use tokio::time::{Instant, sleep_until};
+
+use super::Ward;
+use super::pace::{pace, retry_pause};
+use super::roster::{Called, Due, Roster};
+use crate::held::{HeldLease, Loan};
+use crate::metrics::Verb;
+use crate::timed::{Slow, timed};
+
+/// Most renewals that are under way at once. Arbitrary: far more than a store answers in parallel,
+/// and few enough not to flood one that has just come back.
+const UNDER_WAY_MAX: usize = 256;
+
+/// How long a task stays when nothing is kept any more. Arbitrary: starting another is cheap.
+const IDLE: Duration = Duration::from_secs(1);
+
+/// A task's time at work. It ends with the task, also when that ends with its runtime.
+pub(super) struct Shift<S> {
+    ward: Arc<Ward<S>>,
+    runtime: Id,
+    /// Whether it is over. From then on the runtime may have another task.
+    over: bool,
+}
+
+impl<S> Shift<S> {
+    pub(super) const fn new(ward: Arc<Ward<S>>, runtime: Id) -> Self {
+        Self { ward, runtime, over: false }
+    }
+
+    /// Ends it; if it `may_stay` only where nothing is kept. Under the lock, so that who enters a
+    /// lease is either seen here, or finds that a task is to be started.
+    fn end(&mut self, may_stay: bool) {
+        let mut at_work = self.ward.at_work();
+        let nothing_kept = self.ward.roster.unattended(self.runtime);
+        if nothing_kept || !may_stay {
+            at_work.retain(|id| *id != self.runtime);
+            self.over = true;
+        }
+    }
+}
+
+impl<S> Drop for Shift<S> {
+    fn drop(&mut self) {
+        if !self.over {
+            self.end(false);
+        }
+    }
+}
+
+/// Renews what is due until nothing is kept any more.
+pub(super) async fn make<S: LeaseStore>(mut shift: Shift<S>) {
+    let ward = Arc::clone(&shift.ward);
+    let roster = &ward.roster;
+    let mut under_way = FuturesUnordered::new();
+    let mut called = Vec::new();
+    loop {
+        // Made before the look, so that it hears of what is entered meanwhile.
+        let mut sooner = pin!(ward.sooner.notified());
+        let now = Instant::now();
+        let time = roster.micros(now);
+        let due_again = |held: &HeldLease| {
+            let ttl = held.prepared().policy.lease_ttl.get();
+            Due::after(time, pace(ttl), ttl)
+        };
+        let room = UNDER_WAY_MAX.saturating_sub(under_way.len());
+        let outlook = roster.look(time, room, due_again, &mut called);
+        let mut next = outlook.next;
+        for called in called.drain(..) {
+            let mut renewal = Box::pin(renew(&ward, called));
+            match poll_fn(|cx| Poll::Ready(renewal.as_mut().poll(cx))).await {
+                Poll::Ready(again) => next = next.min(again),
+                Poll::Pending => under_way.push(renewal),
+            }
+        }
+        // Ends: what was called is due again only after its time.
+        if outlook.more && under_way.len() < UNDER_WAY_MAX {
+            tokio::task::yield_now().await;
+            continue;
+        }
+        let idle = !outlook.any && under_way.is_empty();
+        loop {
+            let wake = match (idle, outlook.more) {
+                (true, _) => now + IDLE,
+                (false, true) => roster.moment(u64::MAX, now),
+                (false, false) => roster.moment(next, now),
+            };
+            tokio::select! {
+                biased;
+                Some(again) = under_way.next(), if !under_way.is_empty() => {
+                    next = next.min(again);
+                    if outlook.more && under_way.len() <= UNDER_WAY_MAX / 2 {
+                        break;
+                    }
+                }
+                () = sooner.as_mut() => break,
+                () = sleep_until(wake) => {
+                    if idle {
+                        shift.end(true);
+                    }
+                    if shift.over {
+                        return;
+                    }
+                    break;
+                }
+            }
+        }
+    }
+}
+
+/// Renews one lease; gives the time of another attempt, if one is to be made sooner than usual.
+async fn renew<S: LeaseStore>(ward: &Ward<S>, called: Called) -> u64 {
+    let held = &called.held;
+    let mut loan = Loan::of(held);
+    let Some(lease) = loan.lease() else { return u64::MAX };
+    let prepared = held.prepared();
+    let lease_ttl = prepared.policy.lease_ttl;
+    let begun = Instant::now();
+    let call = ward.store.renew(lease, lease_ttl);
+    let answer = tokio::select! {
+        biased;
+        answer = timed(Verb::Renew, prepared, call) => answer,
+        () = held.claimed() => return u64::MAX,
+    };
+    match answer {
+        Ok(Ok(deadline)) => {
+            prepared.handles.renewals.inc();
+            held.renewed(deadline, begun + lease_ttl.get());
+            u64::MAX
+        }
+        Ok(Err(RenewError::Superseded)) => {
+            held.lose();
+            ward.roster.put_off(&called, Roster::never())
+        }
+        Ok(Err(error)) => again(ward, &called, &error),
+        Err(slow @ Slow) => again(ward, &called, &slow),
+    }
+}
+
+/// Plans another attempt after a renewal that failed.
+fn again<S>(ward: &Ward<S>, called: &Called, error: &(dyn Error + 'static)) -> u64 {
+    let held = &called.held;
+    tracing::warn!(address = %held.address(), error, "renewal failed");
+    let now = Instant::now();
+    let ttl = held.prepared().policy.lease_ttl.get();
+    let left = held.certain_until().saturating_duration_since(now);
+    ward.roster.put_off(called, ward.roster.retry(now, retry_pause(left, ttl)))
+}
