@@ -76,6 +76,12 @@ pub(crate) fn read<'a>(
     Ok(RequestKey(bytes))
 }
 
+/// The same for a key that came by another way: the rules of every key hold, and no syntax.
+pub(crate) fn check<'a>(bytes: &'a [u8], policy: &Policy) -> Result<RequestKey<'a>, InvalidKey> {
+    Key::with_max_length(bytes, policy.max_key_length)?;
+    Ok(RequestKey(Cow::Borrowed(bytes)))
+}
+
 /// The content of a string of RFC 8941, section 3.3.3; none unless the value is exactly one.
 /// Bytes that such a string may not hold are left to the key's own check, which refuses more.
 fn unquote(value: &[u8]) -> Option<Cow<'_, [u8]>> {

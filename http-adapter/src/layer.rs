@@ -3,16 +3,20 @@
 //! Everything that can be looked up once is looked up here, when the layer is made: per request
 //! only the route is.
 
+use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
-use leasehold::{Digester, LeaseStore};
+use http::Request;
+use leasehold::{Digester, LeaseStore, Namespace};
 use tower_layer::Layer;
 
 use crate::classifier::ErrorClassifier;
 use crate::metrics::{Handles, Metrics};
 use crate::pacemaker::Pacemaker;
 use crate::policy::Policy;
+use crate::problem::{Asker, ProblemRenderer};
+use crate::resolver::KeyResolver;
 use crate::route::Routes;
 use crate::running::Running;
 use crate::service::Idempotent;
@@ -45,6 +49,10 @@ struct Parts<S> {
     metrics: Metrics,
     bounds: Bounds,
     classifier: Option<Arc<dyn ErrorClassifier>>,
+    resolver: Option<Arc<dyn KeyResolver>>,
+    renderer: Option<Arc<dyn ProblemRenderer>>,
+    /// Namespaces that have counters beside those of the routes.
+    namespaces: Vec<Namespace>,
 }
 
 /// Wraps services so that their writes succeed at most once.
@@ -79,30 +87,75 @@ pub(crate) struct Shared<S> {
     /// One per route, in their order.
     table: Vec<Arc<Prepared>>,
     default: Arc<Prepared>,
+    /// The counters of every declared namespace.
+    handles: HashMap<Namespace, Arc<Handles>>,
+    /// Those of all others, once there are any.
+    other: OnceLock<Arc<Handles>>,
 }
 
-/// A policy with the counters of its namespace.
-#[derive(Debug)]
+/// What is counted for policies of namespaces that nobody declares.
+const OTHER: &str = "other";
+
+/// A policy with the counters of its namespace, and with how its problems are rendered.
 pub(crate) struct Prepared {
-    pub(crate) policy: Policy,
-    pub(crate) handles: Handles,
+    pub(crate) policy: Arc<Policy>,
+    pub(crate) handles: Arc<Handles>,
+    renderer: Option<Arc<dyn ProblemRenderer>>,
+}
+
+impl Prepared {
+    /// With counters of its own, where nobody looks at them.
+    #[cfg(test)]
+    pub(crate) fn alone(policy: Policy) -> Self {
+        let handles = Arc::new(Metrics::new().handles(&policy.namespace));
+        Self { policy: Arc::new(policy), handles, renderer: None }
+    }
+
+    /// Who sent a request, for the problems that it may be answered by.
+    pub(crate) fn asker<B>(&self, request: &Request<B>) -> Asker {
+        Asker::new(request.method(), request.headers(), self.policy.error_format)
+            .renderer(self.renderer.clone())
+    }
 }
 
 impl<S: Clone> Shared<S> {
     fn new(parts: Parts<S>) -> Self {
-        let prepare = |policy: &Policy| {
-            let handles = parts.metrics.handles(&policy.namespace);
-            Arc::new(Prepared { policy: policy.clone(), handles })
+        let mut handles = HashMap::new();
+        let mut declare = |namespace: &Namespace| {
+            let of_namespace = || Arc::new(parts.metrics.handles(namespace));
+            Arc::clone(handles.entry(namespace.clone()).or_insert_with(of_namespace))
         };
-        let table = parts.routes.table().map(prepare).collect();
+        let mut prepare = |policy: &Policy| {
+            let (handles, renderer) = (declare(&policy.namespace), parts.renderer.clone());
+            Arc::new(Prepared { policy: Arc::new(policy.clone()), handles, renderer })
+        };
+        let table = parts.routes.table().map(&mut prepare).collect();
         let default = prepare(parts.routes.default_policy());
+        for namespace in &parts.namespaces {
+            declare(namespace);
+        }
         let running = Running::new(parts.bounds.running, parts.metrics.running());
         let pacemaker = Pacemaker::new(parts.store.clone());
-        Self { running, pacemaker, parts, table, default }
+        Self { running, pacemaker, parts, table, default, handles, other: OnceLock::new() }
     }
 }
 
 impl<S> Shared<S> {
+    /// What holds for one request by a policy of its own. Its counters are those of a declared
+    /// namespace, or of all that are not declared.
+    pub(crate) fn prepare(&self, policy: Arc<Policy>) -> Arc<Prepared> {
+        let handles = match self.handles.get(&policy.namespace) {
+            Some(handles) => handles,
+            None => self.other.get_or_init(|| Arc::new(self.parts.metrics.handles_of(OTHER))),
+        };
+        let (handles, renderer) = (Arc::clone(handles), self.parts.renderer.clone());
+        Arc::new(Prepared { policy, handles, renderer })
+    }
+
+    pub(crate) fn resolver(&self) -> Option<&dyn KeyResolver> {
+        self.parts.resolver.as_deref()
+    }
+
     /// What holds for a raw path.
     pub(crate) fn prepared(&self, path: &str) -> &Arc<Prepared> {
         let index = self.parts.routes.find(path);
@@ -128,7 +181,17 @@ impl<S: LeaseStore + Clone> IdempotentLayer<S> {
     pub fn new(store: S, routes: Routes) -> Self {
         let (digester, metrics) = (Digester::plain(), Metrics::new());
         let bounds = Bounds::default();
-        Self::of(Parts { store, routes, digester, metrics, bounds, classifier: None })
+        Self::of(Parts {
+            store,
+            routes,
+            digester,
+            metrics,
+            bounds,
+            classifier: None,
+            resolver: None,
+            renderer: None,
+            namespaces: Vec::new(),
+        })
     }
 
     /// Counts in these counters.
@@ -175,6 +238,26 @@ impl<S: LeaseStore + Clone> IdempotentLayer<S> {
     #[must_use]
     pub fn error_classifier(self, classifier: impl ErrorClassifier) -> Self {
         self.with(|parts| parts.classifier = Some(Arc::new(classifier)))
+    }
+
+    /// Asks this resolver what makes up the addresses of keys. Default none: policies say it.
+    #[must_use]
+    pub fn key_resolver(self, resolver: impl KeyResolver) -> Self {
+        self.with(|parts| parts.resolver = Some(Arc::new(resolver)))
+    }
+
+    /// Writes problems by this renderer, whatever their policy's
+    /// [`error_format`](Policy::error_format). Default none.
+    #[must_use]
+    pub fn problem_renderer(self, renderer: impl ProblemRenderer) -> Self {
+        self.with(|parts| parts.renderer = Some(Arc::new(renderer)))
+    }
+
+    /// Declares namespaces beside those of the routes, so that policies of single requests
+    /// ([`Override`](crate::Override)) are counted under them. Default none.
+    #[must_use]
+    pub fn namespaces(self, namespaces: impl IntoIterator<Item = Namespace>) -> Self {
+        self.with(|parts| parts.namespaces = namespaces.into_iter().collect())
     }
 
     /// The requests that are running behind this layer: for a server's shutdown.

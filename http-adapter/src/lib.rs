@@ -39,6 +39,10 @@
 //! [`on_disconnect`](Policy::on_disconnect) is [`OnDisconnect::Cancel`]: then it is dropped, and
 //! its key is free.
 //!
+//! What scopes a key, what an end means, and what a refusal looks like can be told in code: by a
+//! [`KeyResolver`], an [`ErrorClassifier`], a [`ProblemRenderer`], and, for single requests, an
+//! [`Override`] in their extensions.
+//!
 //! | feature | on by default | what it adds |
 //! |---|---|---|
 //! | `gateway` | yes | the binary `leasehold`, a reverse proxy; nothing to this library |
@@ -54,12 +58,17 @@ mod held;
 mod key;
 mod layer;
 mod metrics;
+mod overriding;
 mod pacemaker;
 mod policy;
+mod principal;
 mod problem;
+mod refusal;
+mod resolver;
 mod route;
 mod run;
 mod running;
+mod scope;
 mod service;
 mod settle;
 mod timed;
@@ -71,11 +80,14 @@ pub use future::ResponseFuture;
 pub use held::HeldLease;
 pub use layer::IdempotentLayer;
 pub use metrics::Metrics;
+pub use overriding::Override;
 pub use policy::{
     Duplicate, ErrorFormat, FingerprintMode, KeySyntax, OnDisconnect, Policy, UnknownOutcome,
     Verdicts, VerdictsError,
 };
-pub use problem::Problem;
+pub use problem::{Asker, Language, Problem, ProblemKind, ProblemRenderer, RenderedProblem};
+pub use refusal::KeyRefusal;
+pub use resolver::{KeyResolver, RequestHead, Resolution};
 pub use route::{Pattern, PatternError, Routes};
 pub use running::Running;
 pub use service::Idempotent;

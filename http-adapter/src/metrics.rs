@@ -136,12 +136,17 @@ impl Metrics {
     /// What a service counts for one policy, as handles: counting then looks up no label. They are
     /// exported from now on, at zero.
     pub(crate) fn handles(&self, namespace: &Namespace) -> Handles {
+        self.handles_of(namespace.as_str())
+    }
+
+    /// The same for a name.
+    pub(crate) fn handles_of(&self, namespace: &str) -> Handles {
         let request = |outcome| {
-            let namespace = namespace.as_str().to_owned();
+            let namespace = namespace.to_owned();
             self.requests.get_or_create_owned(&RequestLabels { namespace, outcome })
         };
         let verdict = |verdict| {
-            let namespace = namespace.as_str().to_owned();
+            let namespace = namespace.to_owned();
             self.verdicts.get_or_create_owned(&VerdictLabels { namespace, verdict })
         };
         let seconds = |verb| self.store_seconds.get_or_create_owned(&VerbLabels { verb });

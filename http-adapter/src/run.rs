@@ -23,7 +23,7 @@ use crate::client::Client;
 use crate::held::HeldLease;
 use crate::layer::{Prepared, Shared};
 use crate::metrics::Verb;
-use crate::problem::Problem;
+use crate::problem::{Asker, Problem};
 use crate::running::Place;
 use crate::timed::{timed, within};
 use crate::verdict::{self, Judge};
@@ -33,6 +33,8 @@ pub(crate) struct Run<S> {
     pub(crate) shared: Arc<Shared<S>>,
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) address: Address,
+    /// Whom problems are for.
+    pub(crate) asker: Asker,
     /// Given back when the request has ended, be its client there or not.
     pub(crate) place: Place,
     /// Its client, if the handler is to end when it goes away.
@@ -69,10 +71,9 @@ impl<S: LeaseStore + Clone> Run<S> {
         Svc: Service<Request<B>, Response = Response<R>>,
         Svc::Error: Send + 'static,
     {
-        let method = request.method().clone();
         let grant = match self.acquire().await {
             Ok(grant) => grant,
-            Err(problem) => return Ok(problem.respond(&method)),
+            Err(problem) => return Ok(problem.respond(&self.asker)),
         };
         request.extensions_mut().insert(grant.held.clone());
         let kept = self.shared.pacemaker.keep(grant);
@@ -85,8 +86,9 @@ impl<S: LeaseStore + Clone> Run<S> {
         match end {
             End::Answered(answer) => answer.map(|response| response.map(ResponseBody::inner)),
             End::Panicked(panic) => resume_unwind(panic),
-            End::Cut => Ok(Problem::gateway_timeout().respond(&method)),
-            End::Gone => Ok(nobody_reads_this()),
+            End::Cut => Ok(Problem::gateway_timeout().respond(&self.asker)),
+            // Nobody reads it.
+            End::Gone => Ok(Problem::internal().respond(&self.asker)),
         }
     }
 
@@ -190,9 +192,4 @@ async fn ended<F: Future>(mut handler: Pin<&mut Option<F>>) -> F::Output {
         None => Poll::Pending,
     })
     .await
-}
-
-/// The answer to a client that has gone.
-fn nobody_reads_this<R>() -> Response<ResponseBody<R>> {
-    Problem::internal().into_response()
 }

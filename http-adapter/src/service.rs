@@ -6,18 +6,22 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use http::{Method, Request, Response};
+use http::{Request, Response};
 use leasehold::{Address, LeaseStore};
 use tower_service::Service;
 
 use crate::body::ResponseBody;
 use crate::client::Client;
 use crate::future::ResponseFuture;
-use crate::key::{self, InvalidKey, RequestKey};
+use crate::key;
 use crate::layer::{Prepared, Shared};
+use crate::overriding::Override;
 use crate::policy::OnDisconnect;
+use crate::principal;
 use crate::problem::Problem;
+use crate::resolver::{RequestHead, Resolution};
 use crate::run::Run;
+use crate::scope;
 
 /// A service whose writes succeed at most once. Made by
 /// [`IdempotentLayer`](crate::IdempotentLayer).
@@ -43,36 +47,21 @@ enum Fate {
 
 impl<S> Shared<S> {
     fn fate<B>(&self, request: &Request<B>, prepared: &Prepared) -> Fate {
-        let policy = &prepared.policy;
-        if !policy.protects(request.method()) {
+        let (policy, head) = (&prepared.policy, RequestHead::of(request));
+        if !policy.protects(head.method()) {
             return Fate::Bypass;
         }
-        match key::read(request.headers(), policy) {
-            Ok(key) => {
-                Fate::Lease(self.address(request.method(), request.uri().path(), &key, prepared))
-            }
-            Err(InvalidKey::Missing) if !policy.required => Fate::Bypass,
-            Err(error) => {
-                Fate::Refuse(Problem::invalid_key(format!("{}: {error}.", policy.header_name)))
-            }
+        let resolution = match self.resolver() {
+            Some(resolver) => resolver.resolve(head),
+            None => Ok(Resolution::by_policy()),
+        };
+        let address = resolution
+            .and_then(|resolution| scope::address(head, &resolution, policy, self.digester()));
+        match address {
+            Ok(Some(address)) => Fate::Lease(address),
+            Ok(None) => Fate::Bypass,
+            Err(refusal) => Fate::Refuse(Problem::invalid_key(refusal)),
         }
-    }
-
-    /// Where the key's record lives (rule 2.5). The path is taken as it was sent.
-    fn address(
-        &self,
-        method: &Method,
-        path: &str,
-        key: &RequestKey<'_>,
-        prepared: &Prepared,
-    ) -> Address {
-        let namespace = prepared.policy.namespace.as_str();
-        self.digester().address(&[
-            namespace.as_bytes(),
-            method.as_str().as_bytes(),
-            path.as_bytes(),
-            key.as_bytes(),
-        ])
     }
 }
 
@@ -94,22 +83,29 @@ where
     }
 
     fn call(&mut self, mut request: Request<B>) -> Self::Future {
-        let prepared = self.shared.prepared(request.uri().path());
+        let instead = request.extensions_mut().remove::<Override>().map(Override::into_policy);
+        let unprotected = matches!(instead, Some(None));
+        let own = instead.flatten().map(|policy| self.shared.prepare(policy));
+        let of_path = || self.shared.prepared(request.uri().path());
+        let prepared = own.as_ref().unwrap_or_else(of_path);
         key::conceal(request.headers_mut(), &prepared.policy.header_name);
-        let address = match self.shared.fate(&request, prepared) {
+        principal::conceal(request.headers_mut(), &prepared.policy.principal_headers);
+        let fate = if unprotected { Fate::Bypass } else { self.shared.fate(&request, prepared) };
+        let address = match fate {
             Fate::Bypass => {
                 prepared.handles.bypassed.inc();
                 return ResponseFuture::bypassed(self.inner.call(request));
             }
             Fate::Refuse(problem) => {
                 prepared.handles.invalid_key.inc();
-                return ResponseFuture::refused(problem.respond(request.method()));
+                return ResponseFuture::refused(problem.respond(&prepared.asker(&request)));
             }
             Fate::Lease(address) => address,
         };
+        let asker = prepared.asker(&request);
         let Some(place) = self.shared.running.enter() else {
             tracing::debug!(%address, "refused: too many requests are running");
-            return ResponseFuture::refused(Problem::overloaded().respond(request.method()));
+            return ResponseFuture::refused(Problem::overloaded().respond(&asker));
         };
         // Only this instance has been made ready; its clone has not.
         let next = self.inner.clone();
@@ -117,7 +113,7 @@ where
         let (shared, prepared) = (Arc::clone(&self.shared), Arc::clone(prepared));
         let cancels = prepared.policy.on_disconnect == OnDisconnect::Cancel;
         let client = cancels.then(Client::default);
-        let run = Run { shared, prepared, address, place, client: client.clone() };
+        let run = Run { shared, prepared, address, asker, place, client: client.clone() };
         ResponseFuture::leased(Box::pin(run.serve(inner, request)), client)
     }
 }

@@ -6,16 +6,13 @@ use futures_util::FutureExt;
 use leasehold::{Place, Token};
 
 use super::*;
-use crate::metrics::Metrics;
 use crate::policy::Policy;
 
 fn held() -> HeldLease {
-    let policy = Policy::default();
-    let handles = Metrics::new().handles(&policy.namespace);
     let now = tokio::time::Instant::now();
     let lease = Lease::new(Token::new(7), now.into_std(), Place([0; 32]));
     let address = Address::from_bytes([1; 32]);
-    let held = HeldLease::new(&lease, address, Arc::new(Prepared { policy, handles }));
+    let held = HeldLease::new(&lease, address, Arc::new(Prepared::alone(Policy::default())));
     held.lend(lease, now + Duration::from_secs(30));
     held
 }

@@ -9,6 +9,7 @@ mod configuration;
 mod demo;
 mod idle;
 mod lifecycle;
+mod problems;
 mod protocol;
 mod proxying;
 mod storm;

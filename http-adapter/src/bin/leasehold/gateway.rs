@@ -14,6 +14,7 @@ use tokio::time::timeout;
 use tower_layer::Layer;
 
 use crate::admin::Admin;
+use crate::askers::Askers;
 use crate::config::{Config, ConfigError, upstream};
 use crate::fullness;
 use crate::open_files;
@@ -56,6 +57,7 @@ pub(crate) struct Gateway {
     metrics: Metrics,
     layer: IdempotentLayer<Arc<MemoryStore>>,
     proxy: Proxy<Lingering>,
+    askers: Askers,
 }
 
 impl Gateway {
@@ -72,13 +74,15 @@ impl Gateway {
         })?;
         let store = Arc::new(store);
         let metrics = Metrics::new();
-        let layer = IdempotentLayer::new(Arc::clone(&store), config.routes()?)
+        let routes = config.routes()?;
+        let askers = Askers::new(routes.clone());
+        let layer = IdempotentLayer::new(Arc::clone(&store), routes)
             .metrics(metrics.clone())
             .max_running(config.server.max_running)
             .max_buffered_bytes(config.server.max_buffered_bytes.get())
             .max_waiters(config.store.max_waiters)
             .max_pending_commits(config.store.max_pending_commits);
-        let proxy = proxy(config)?;
+        let proxy = proxy(config, askers.clone())?;
         let listener = listen("listen", config.server.listen).await?;
         let admin = match config.server.admin {
             Some(address) => Some(listen("admin", address).await?),
@@ -99,6 +103,7 @@ impl Gateway {
             metrics,
             layer,
             proxy,
+            askers,
         })
     }
 
@@ -125,7 +130,7 @@ impl Gateway {
             tokio::spawn(admin.serve(listener, self.limits.header_read))
         });
         let running = self.layer.running();
-        let front = Front::new(self.layer.layer(self.proxy));
+        let front = Front::new(self.layer.layer(self.proxy), self.askers);
         let mut connections = Connections::default();
         let stopping = async {
             self.signals.next().await;
@@ -172,7 +177,7 @@ async fn drain(
     }
 }
 
-fn proxy(config: &Config) -> Result<Proxy<Lingering>, ConfigError> {
+fn proxy(config: &Config, askers: Askers) -> Result<Proxy<Lingering>, ConfigError> {
     let target =
         upstream(&config.server.upstream).map_err(|reason| ConfigError::new("upstream", reason))?;
     let limits = proxy::Limits {
@@ -183,7 +188,7 @@ fn proxy(config: &Config) -> Result<Proxy<Lingering>, ConfigError> {
     let keys = policies.map(|policy| HeaderName::from_bytes(policy.header_name.as_bytes()));
     let keys =
         keys.collect::<Result<_, _>>().map_err(|error| ConfigError::new("header-name", error))?;
-    Ok(Proxy::new(target, limits, keys))
+    Ok(Proxy::new(target, limits, keys, askers))
 }
 
 async fn listen(key: &'static str, address: SocketAddr) -> Result<TcpListener, StartError> {

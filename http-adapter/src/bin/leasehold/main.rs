@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 mod admin;
+mod askers;
 mod config;
 mod demo;
 mod fullness;

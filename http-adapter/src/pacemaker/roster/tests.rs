@@ -7,7 +7,6 @@ use tokio::time::Instant;
 
 use super::*;
 use crate::layer::Prepared;
-use crate::metrics::Metrics;
 use crate::policy::Policy;
 
 const SECOND: u64 = 1_000_000;
@@ -16,11 +15,9 @@ const THIRD: Duration = Duration::from_secs(10);
 
 /// A lease in the shard of this number.
 fn held(shard: u8) -> HeldLease {
-    let policy = Policy::default();
-    let handles = Metrics::new().handles(&policy.namespace);
     let now = Instant::now().into_std();
     let lease = Lease::new(Token::new(1), now, StorePlace([0; 32]));
-    let prepared = Arc::new(Prepared { policy, handles });
+    let prepared = Arc::new(Prepared::alone(Policy::default()));
     HeldLease::new(&lease, Address::from_bytes([shard; 32]), prepared)
 }
 

@@ -208,6 +208,10 @@ const REFUSED_IN_IDEMPOTENCY: &str = r#"
     store = "memory:x" => store:
     store = "etcd://a" => store:
     store = 7 => store:
+    error-format = "html" => error-format:
+    principal-headers = "host" => principal-headers:
+    principal-headers = ["bad name"] => principal-headers:
+    principal-headers = ["Host", "X-A", "host"] => principal-headers:
     verdict.200 = "perhaps" => verdict.200:
     verdict.2000 = "commit" => verdict.2000:
     verdict.599-500 = "hold" => verdict.599-500:
@@ -270,8 +274,6 @@ fn what_needs_a_later_release_is_refused_rather_than_ignored() {
         ("duplicate = \"replay\"", "duplicate"),
         ("fingerprint = \"raw\"", "fingerprint"),
         ("fingerprint = \"json\"", "fingerprint"),
-        ("error-format = \"envelope\"", "error-format"),
-        ("principal-headers = [\"host\"]", "principal-headers"),
         ("wait = \"1s\"", "wait"),
         ("fail-open = true", "fail-open"),
     ] {

@@ -1,12 +1,13 @@
 //! What values may be, beyond their types; and which of them need a later release.
 
+use std::collections::HashSet;
 use std::time::Duration;
 
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderName, Method, Uri};
 use leasehold::{MAX_ENTRIES, MAX_TTL, Namespace};
 
-use super::choices::{Duplicate, ErrorFormat, FingerprintMode};
+use super::choices::{Duplicate, FingerprintMode};
 use super::duration::Span;
 use super::error::ConfigError;
 use super::keys::{PolicyKeys, ServerKeys, StoreKeys};
@@ -184,8 +185,11 @@ impl Check<'_> {
         for name in &keys.replay_drop_headers {
             self.header("replay-drop-headers", name)?;
         }
+        let mut principals = HashSet::new();
         for name in &keys.principal_headers {
-            self.header("principal-headers", name)?;
+            if !principals.insert(self.header("principal-headers", name)?) {
+                return Err(self.error("principal-headers", format!("{name:?} is named twice")));
+            }
         }
         self.not_too_long("wait", keys.wait)?;
         verdict::verdicts(&keys.verdict)
@@ -217,8 +221,6 @@ impl Check<'_> {
         let later = [
             ("duplicate", keys.duplicate != Duplicate::Reject),
             ("fingerprint", keys.fingerprint != FingerprintMode::Off),
-            ("error-format", keys.error_format != ErrorFormat::Problem),
-            ("principal-headers", !keys.principal_headers.is_empty()),
             ("wait", !keys.wait.0.is_zero()),
             ("fail-open", keys.fail_open),
         ];

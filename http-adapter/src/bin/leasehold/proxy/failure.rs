@@ -3,9 +3,8 @@
 use std::error::Error;
 use std::fmt;
 
-use http::{Method, StatusCode};
 use leasehold::Verdict;
-use leasehold_http::{OutcomeUnknown, Problem};
+use leasehold_http::{Asker, OutcomeUnknown, Problem};
 
 use super::Answer;
 use crate::server::refusal;
@@ -29,12 +28,12 @@ pub(super) enum Failure {
 
 impl Failure {
     /// The answer, marked with what is known of the request's outcome (rule 4.3).
-    pub(super) fn answer(self, method: &Method) -> Answer {
+    pub(super) fn answer(self, asker: &Asker) -> Answer {
         let mut answer = match self {
-            Self::NotReached | Self::BrokeOff => Problem::bad_gateway().respond(method),
-            Self::TimedOut => Problem::gateway_timeout().respond(method),
-            Self::UploadBroken | Self::BadRequest => refusal(StatusCode::BAD_REQUEST),
-            Self::UploadTooSlow => refusal(StatusCode::REQUEST_TIMEOUT),
+            Self::NotReached | Self::BrokeOff => Problem::bad_gateway().respond(asker),
+            Self::TimedOut => Problem::gateway_timeout().respond(asker),
+            Self::UploadBroken | Self::BadRequest => refusal(Problem::bad_request(), asker),
+            Self::UploadTooSlow => refusal(Problem::request_timeout(), asker),
         };
         let extensions = answer.extensions_mut();
         match self {
@@ -93,7 +92,7 @@ mod tests {
             (Failure::UploadTooSlow, 408, true),
             (Failure::BadRequest, 400, true),
         ] {
-            let answer = failure.answer(&Method::POST);
+            let answer = failure.answer(&Asker::default());
             let verdict = answer.extensions().get::<Verdict>().copied();
             let unknown = answer.extensions().get::<OutcomeUnknown>().is_some();
             assert_eq!(answer.status(), status, "{failure:?}");

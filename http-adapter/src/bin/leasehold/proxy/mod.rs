@@ -29,6 +29,7 @@ use leasehold_http::{HeldLease, ResponseBody};
 use tokio::time::timeout;
 use tower_service::Service;
 
+use crate::askers::Askers;
 use crate::server::Peer;
 use failure::Failure;
 use trailers::Trimmed;
@@ -65,6 +66,7 @@ struct Shared<B> {
     limits: Limits,
     /// The headers that carry keys.
     keys: Arc<[HeaderName]>,
+    askers: Askers,
 }
 
 impl<B> Clone for Proxy<B> {
@@ -79,8 +81,13 @@ where
     B::Error: Into<BoxError>,
 {
     /// A proxy to `upstream`, which is `http://host[:port]`; `keys` are the headers that carry
-    /// idempotency keys.
-    pub(crate) fn new(upstream: Uri, limits: Limits, keys: Arc<[HeaderName]>) -> Self {
+    /// idempotency keys. Its failures are answered as the routes of `askers` say.
+    pub(crate) fn new(
+        upstream: Uri,
+        limits: Limits,
+        keys: Arc<[HeaderName]>,
+        askers: Askers,
+    ) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
         connector.set_connect_timeout(Some(limits.upstream));
@@ -95,7 +102,7 @@ where
             // Repeats only requests that the dead connection had not begun to write.
             .retry_canceled_requests(true)
             .build(connector);
-        Self { shared: Arc::new(Shared { client, upstream, limits, keys }) }
+        Self { shared: Arc::new(Shared { client, upstream, limits, keys, askers }) }
     }
 }
 
@@ -114,10 +121,10 @@ where
 
     fn call(&mut self, request: Request<B>) -> Self::Future {
         let shared = Arc::clone(&self.shared);
-        let method = request.method().clone();
+        let asker = shared.askers.of(&request);
         Box::pin(async move {
             let answer = shared.forward(request).await;
-            Ok(answer.unwrap_or_else(|failure| failure.answer(&method)))
+            Ok(answer.unwrap_or_else(|failure| failure.answer(&asker)))
         })
     }
 }

@@ -5,21 +5,24 @@ use std::panic::AssertUnwindSafe;
 
 use futures_util::FutureExt;
 use http::header::{HOST, TRANSFER_ENCODING};
-use http::{Method, Request, Response, StatusCode, Version};
+use http::{Method, Request, Response, Version};
 use leasehold_http::{Problem, ResponseBody};
 use tower::ServiceExt;
 use tower_service::Service;
+
+use crate::askers::Askers;
 
 /// Stands in front of a service that answers every request.
 #[derive(Clone, Debug)]
 pub(crate) struct Front<S> {
     inner: S,
+    askers: Askers,
 }
 
 impl<S> Front<S> {
-    /// Stands in front of `inner`.
-    pub(crate) const fn new(inner: S) -> Self {
-        Self { inner }
+    /// Stands in front of `inner`, and answers in its place as the routes say.
+    pub(crate) const fn new(inner: S, askers: Askers) -> Self {
+        Self { inner, askers }
     }
 
     /// Answers one request, whatever happens.
@@ -31,17 +34,17 @@ impl<S> Front<S> {
         S: Service<Request<B>, Response = Response<ResponseBody<ResponseBody<R>>>>,
         S: Service<Request<B>, Error = Infallible>,
     {
-        if let Some(status) = objection(&request) {
-            return super::refusal::<R>(status).map(ResponseBody::inner);
+        let asker = self.askers.of(&request);
+        if let Some(problem) = objection(&request) {
+            return super::refusal::<R>(problem, &asker).map(ResponseBody::inner);
         }
-        let method = request.method().clone();
         // Nothing of the service is used again after a panic.
         match AssertUnwindSafe(self.inner.oneshot(request)).catch_unwind().await {
             Ok(Ok(response)) => response,
             Ok(Err(never)) => match never {},
             Err(_) => {
                 tracing::error!("a handler panicked");
-                Problem::internal().respond(&method)
+                Problem::internal().respond(&asker)
             }
         }
     }
@@ -49,22 +52,22 @@ impl<S> Front<S> {
 
 /// What is wrong with a request's frame, if anything is. That Content-Length yields to
 /// Transfer-Encoding and that the connection then ends (RFC 9112, 6.1) is the parser's work.
-fn objection<B>(request: &Request<B>) -> Option<StatusCode> {
+fn objection<B>(request: &Request<B>) -> Option<Problem> {
     if request.method() == Method::CONNECT {
-        return Some(StatusCode::NOT_IMPLEMENTED);
+        return Some(Problem::not_implemented());
     }
     // A target that is an authority alone (`a:80`) has no path, and the upstream would get one:
     // the address of its key would not be that of the resource. It belongs to CONNECT.
     if request.uri().path().is_empty() {
-        return Some(StatusCode::BAD_REQUEST);
+        return Some(Problem::bad_request());
     }
     let mut codings = request.headers().get_all(TRANSFER_ENCODING).iter();
     if !codings.all(|coding| coding.as_bytes().trim_ascii().eq_ignore_ascii_case(b"chunked")) {
-        return Some(StatusCode::NOT_IMPLEMENTED);
+        return Some(Problem::not_implemented());
     }
     let hosts = request.headers().get_all(HOST).iter().count();
     let needed = usize::from(request.version() == Version::HTTP_11);
-    (hosts < needed || hosts > 1).then_some(StatusCode::BAD_REQUEST)
+    (hosts < needed || hosts > 1).then(Problem::bad_request)
 }
 
 #[cfg(test)]
@@ -84,7 +87,7 @@ mod tests {
             ))
         });
         let request = Request::post("/").header("host", "a").body(()).expect("a request");
-        assert_eq!(Front::new(service).answer(request).await.status(), 500);
+        assert_eq!(Front::new(service, Askers::for_tests()).answer(request).await.status(), 500);
     }
 
     #[test]
@@ -94,7 +97,8 @@ mod tests {
             for (name, value) in headers {
                 builder = builder.header(*name, *value);
             }
-            objection(&builder.body(()).expect("a request")).map(|status| status.as_u16())
+            objection(&builder.body(()).expect("a request"))
+                .map(|problem| problem.status().as_u16())
         };
         let old = Version::HTTP_10;
         let new = Version::HTTP_11;
@@ -117,11 +121,12 @@ mod tests {
             ("http://a", None),
             ("http://a?b", None),
             ("http://a/", None),
-            ("a", Some(StatusCode::BAD_REQUEST)),
-            ("a:80", Some(StatusCode::BAD_REQUEST)),
+            ("a", Some(400)),
+            ("a:80", Some(400)),
         ] {
             let request = Request::post(target).header("host", "a").body(()).expect("a request");
-            assert_eq!(objection(&request), status, "{target}");
+            let found = objection(&request).map(|problem| problem.status().as_u16());
+            assert_eq!(found, status, "{target}");
         }
     }
 }

@@ -11,10 +11,9 @@ mod linger;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_TYPE};
-use http::{HeaderValue, Response, StatusCode};
-use leasehold_http::ResponseBody;
+use http::header::CONNECTION;
+use http::{HeaderValue, Response};
+use leasehold_http::{Asker, Problem, ResponseBody};
 use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use accept::{Connections, Limits};
@@ -42,12 +41,8 @@ impl Peer {
 }
 
 /// An answer to a request that is not HTTP as it should be. The connection ends with it.
-pub(crate) fn refusal<B>(status: StatusCode) -> Response<ResponseBody<B>> {
-    let text = status.canonical_reason().unwrap_or_default();
-    let mut response = Response::new(ResponseBody::own(Bytes::from_static(text.as_bytes())));
-    *response.status_mut() = status;
-    let headers = response.headers_mut();
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("text/plain"));
-    headers.insert(CONNECTION, HeaderValue::from_static("close"));
+pub(crate) fn refusal<B>(problem: Problem, asker: &Asker) -> Response<ResponseBody<B>> {
+    let mut response = problem.respond(asker);
+    response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
     response
 }
