@@ -12,6 +12,7 @@ mod lifecycle;
 mod problems;
 mod protocol;
 mod proxying;
+mod records;
 mod storm;
 mod unknown;
 

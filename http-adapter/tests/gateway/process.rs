@@ -4,7 +4,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
-use tokio::io::{AsyncBufReadExt, BufReader, Lines};
+use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
 use tokio::process::{Child, ChildStdout, Command};
 
 use super::client::Call;
@@ -43,6 +43,18 @@ pub(super) async fn run(arguments: &[&str], environment: &[(&str, &str)]) -> Out
     let mut command = command(arguments);
     command.envs(environment.iter().copied());
     soon("the end of the process", command.output()).await.expect("started")
+}
+
+/// Runs the binary to its end with this on its standard input.
+pub(super) async fn run_fed(arguments: &[&str], input: &str) -> Output {
+    let mut command = command(arguments);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().expect("started");
+    let mut pipe = child.stdin.take().expect("piped");
+    // One that refuses its flags reads nothing, and has ended by now.
+    let _closed = pipe.write_all(input.as_bytes()).await;
+    drop(pipe);
+    soon("the end of the process", child.wait_with_output()).await.expect("waited")
 }
 
 /// Runs the binary to its end with at most so many KiB of address space.
@@ -142,6 +154,11 @@ impl Gateway {
     /// What it has logged so far.
     pub(super) fn log(&self) -> String {
         String::from_utf8_lossy(&std::fs::read(&self.files[1]).expect("a log")).into_owned()
+    }
+
+    /// The file of its settings.
+    pub(super) fn config(&self) -> &str {
+        self.files[0].to_str().expect("text")
     }
 
     /// How many files it has open, connections included.

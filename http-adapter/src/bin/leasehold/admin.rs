@@ -1,4 +1,7 @@
-//! The operator's address: health, readiness and metrics. No request of a client's comes here.
+//! The operator's address: health, readiness, metrics, and single records. No request of a client's
+//! comes here.
+
+mod records;
 
 use std::convert::Infallible;
 use std::sync::Arc;
@@ -18,6 +21,8 @@ use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
 use tokio::sync::{Semaphore, watch};
+
+use crate::records::Verb;
 
 /// Most connections at once: far above what scrapers and probes open, so that silent connections
 /// would have to come by the hundred each second to keep a probe out.
@@ -51,7 +56,7 @@ pub(crate) struct Admin<S> {
     stop: watch::Receiver<bool>,
 }
 
-impl<S: LeaseStore> Admin<S> {
+impl<S: LeaseStore + 'static> Admin<S> {
     /// Answers for a store and its counters; not ready any more once `stop` is true.
     pub(crate) fn new(store: S, metrics: Metrics, stop: watch::Receiver<bool>) -> Self {
         let mut registry = Registry::default();
@@ -63,6 +68,8 @@ impl<S: LeaseStore> Admin<S> {
     /// but a few seconds at most.
     pub(crate) async fn serve(self, listener: TcpListener, head_timeout: Duration) {
         let head_timeout = head_timeout.min(HEAD_TIMEOUT_MAX);
+        let local =
+            listener.local_addr().is_ok_and(|address| address.ip().to_canonical().is_loopback());
         let admin = Arc::new(self);
         let places = Arc::new(Semaphore::new(CONNECTIONS_MAX));
         loop {
@@ -80,8 +87,8 @@ impl<S: LeaseStore> Admin<S> {
             let admin = Arc::clone(&admin);
             tokio::spawn(async move {
                 let service = service_fn(|request| {
-                    let response = admin.answer(&request);
-                    async move { Ok::<_, Infallible>(response) }
+                    let admin = Arc::clone(&admin);
+                    async move { Ok::<_, Infallible>(admin.answer(&request, local).await) }
                 });
                 let connection = http1::Builder::new()
                     .timer(TokioTimer::new())
@@ -95,8 +102,12 @@ impl<S: LeaseStore> Admin<S> {
         }
     }
 
-    fn answer(&self, request: &Request<Incoming>) -> Response<Full<Bytes>> {
+    /// Answers one request; `local` says whether the address is a loopback one.
+    async fn answer(&self, request: &Request<Incoming>, local: bool) -> Response<Full<Bytes>> {
         let path = request.uri().path();
+        if let Some(verb) = Verb::of_path(path) {
+            return records::answer(&self.store, verb, request, local).await;
+        }
         if !matches!(path, "/healthz" | "/readyz" | "/metrics") {
             return text(StatusCode::NOT_FOUND, "try /healthz, /readyz or /metrics\n");
         }

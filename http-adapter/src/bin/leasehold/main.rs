@@ -1,7 +1,8 @@
 //! `leasehold`: a gateway that makes writes with an `Idempotency-Key` succeed at most once.
 //!
-//! Exit codes: 0 when it was told to stop or a configuration is good, 2 for a bad configuration or
-//! command line, 1 for anything else that keeps it from running.
+//! Exit codes: 0 when it was told to stop, a configuration is good, or a record was found or
+//! removed; 3 when there was no such record; 2 for a bad configuration, command line or key; 1 for
+//! anything else that keeps it from running.
 
 #![forbid(unsafe_code)]
 
@@ -13,7 +14,9 @@ mod fullness;
 mod gateway;
 mod logging;
 mod open_files;
+mod operator;
 mod proxy;
+mod records;
 mod server;
 mod signals;
 
@@ -25,6 +28,9 @@ use clap::{Parser, Subcommand};
 
 use config::{Config, Flags};
 use gateway::{Gateway, StartError};
+use operator::{OperatorError, RecordFlags};
+use records::Verb;
+use thiserror::Error;
 
 /// Makes HTTP writes with an Idempotency-Key succeed at most once
 #[derive(Debug, Parser)]
@@ -44,6 +50,30 @@ enum Command {
     Serve(Flags),
     /// Checks a configuration and prints what it amounts to
     Check(Flags),
+    /// Reads a key from standard input and prints what a running gateway keeps for it
+    Peek(RecordFlags),
+    /// Reads a key from standard input and makes a running gateway forget it: its request may then
+    /// run again, even beside one that is running now
+    Forget(RecordFlags),
+}
+
+/// Why a command did not do what it is for.
+#[derive(Debug, Error)]
+enum Failure {
+    #[error(transparent)]
+    Start(#[from] StartError),
+    #[error(transparent)]
+    Operator(#[from] OperatorError),
+}
+
+impl Failure {
+    fn exit_code(&self) -> ExitCode {
+        let of_the_caller = match self {
+            Self::Start(error) => matches!(error, StartError::Config(_)),
+            Self::Operator(error) => error.is_of_the_question(),
+        };
+        ExitCode::from(if of_the_caller { 2 } else { 1 })
+    }
 }
 
 #[derive(Debug, Default, clap::Args)]
@@ -54,22 +84,23 @@ struct DemoFlags {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
-    let result = logging::start().map_err(StartError::from).and_then(|()| {
-        match cli.command.unwrap_or(Command::Demo(cli.demo)) {
-            Command::Demo(flags) => block_on(demo::run(flags.listen, std::env::vars_os())),
-            Command::Serve(flags) => block_on(serve(&flags)),
-            Command::Check(flags) => check(&flags),
-        }
-    });
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            // Where standard error is closed too, the exit code has to do.
-            let _closed = writeln!(io::stderr(), "leasehold: {error}");
-            ExitCode::from(if matches!(error, StartError::Config(_)) { 2 } else { 1 })
-        }
+    run(Cli::parse()).unwrap_or_else(|failure| {
+        // Where standard error is closed too, the exit code has to do.
+        let _closed = writeln!(io::stderr(), "leasehold: {failure}");
+        failure.exit_code()
+    })
+}
+
+fn run(cli: Cli) -> Result<ExitCode, Failure> {
+    logging::start().map_err(StartError::from)?;
+    match cli.command.unwrap_or(Command::Demo(cli.demo)) {
+        Command::Demo(flags) => block_on(demo::run(flags.listen, std::env::vars_os()))?,
+        Command::Serve(flags) => block_on(serve(&flags))?,
+        Command::Check(flags) => check(&flags)?,
+        Command::Peek(flags) => return block_on(operator::run(Verb::Peek, &flags)),
+        Command::Forget(flags) => return block_on(operator::run(Verb::Forget, &flags)),
     }
+    Ok(ExitCode::SUCCESS)
 }
 
 async fn serve(flags: &Flags) -> Result<(), StartError> {
@@ -93,9 +124,13 @@ fn print(text: &str) -> Result<(), StartError> {
 }
 
 /// Runs on as many threads as there are cores. Tasks that still run at the end are dropped.
-fn block_on(future: impl Future<Output = Result<(), StartError>>) -> Result<(), StartError> {
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+fn block_on<T, E>(future: impl Future<Output = Result<T, E>>) -> Result<T, Failure>
+where
+    Failure: From<E>,
+{
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build();
+    let runtime = runtime.map_err(StartError::from)?;
     let result = runtime.block_on(future);
     runtime.shutdown_background();
-    result
+    Ok(result?)
 }
