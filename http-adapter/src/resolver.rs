@@ -181,3 +181,22 @@ impl fmt::Debug for Resolution<'_> {
             .finish()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn neither_key_nor_principal_is_printed() {
+        let resolution = Resolution::by_policy()
+            .key(&b"secret-key"[..])
+            .principal([&b"secret-user"[..]])
+            .operation("orders");
+        let text = format!("{resolution:?}");
+        assert!(text.contains("orders") && !text.contains("secret"), "{text}");
+        let request = Request::post("/orders?secret").header("idempotency-key", "secret");
+        let request = request.body(()).expect("a valid request");
+        let text = format!("{:?}", RequestHead::of(&request));
+        assert!(text.contains("/orders") && !text.contains("secret"), "{text}");
+    }
+}

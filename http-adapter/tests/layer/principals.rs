@@ -1,10 +1,13 @@
 //! Rules 2.5b to 2.5d: whose key it is, and where keys come from that code resolves.
 
+use axum::Router;
+use axum::extract::MatchedPath;
+use axum::routing::post;
 use http::{HeaderName, Method, Request, Version};
-use leasehold_http::{KeyRefusal, KeyResolver, Language, Policy, RequestHead, Resolution, Routes};
+use leasehold_http::{KeyRefusal, KeyResolver, Policy, RequestHead, Resolution};
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::support::{App, Body, Failure, answer, keyless, order, problem, request, text};
+use crate::support::{App, Body, Failure, answer, keyless, order, request, text};
 
 fn scoped(names: &[&'static str]) -> App {
     let names = names.iter().map(|name| HeaderName::from_static(name));
@@ -181,28 +184,45 @@ async fn a_matched_route_may_stand_for_its_paths() {
     assert_eq!(resolved(&app, matched("/orders/1", Some("/orders/1"))).await.0, 201);
 }
 
+/// Takes axum's name of the matched route.
+struct ByMatchedPath;
+
+impl KeyResolver for ByMatchedPath {
+    fn resolve<'a>(&'a self, head: RequestHead<'a>) -> Result<Resolution<'a>, KeyRefusal> {
+        let resolution = Resolution::by_policy();
+        Ok(match head.extensions().get::<MatchedPath>() {
+            Some(path) => resolution.operation(path.as_str()),
+            None => resolution,
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_routers_matched_path_may_be_the_operation() {
+    let app = App::new(Policy::default());
+    let router = Router::new()
+        .route("/orders/{id}", post(|| async { "done" }))
+        .route("/carts/{id}", post(|| async { "done" }))
+        .layer(app.layer.clone().key_resolver(ByMatchedPath));
+    let status = async |path: &str| {
+        let request = Request::post(path).header("idempotency-key", "k");
+        let request = request.body(axum::body::Body::empty()).expect("a valid request");
+        router.clone().oneshot(request).await.expect("routers do not fail").status().as_u16()
+    };
+    assert_eq!(status("/orders/1").await, 200);
+    assert_eq!(status("/orders/2").await, 409);
+    assert_eq!(status("/carts/1").await, 200);
+}
+
 #[tokio::test]
 async fn a_resolvers_refusal_is_an_invalid_key_in_both_languages() {
     let app = App::new(Policy::default());
     for (language, detail) in [("en", "Patches need a version."), ("zh", "补丁需要版本。")] {
         let mut patch = request(Method::PATCH, "/orders", "k");
         patch.headers_mut().insert("accept-language", language.parse().expect("a value"));
-        let inner = service_fn(|_: Request<Body>| async { Ok::<_, Failure>(answer(201)) });
-        let service = app.layer.clone().key_resolver(FromAll).layer(inner);
-        let answer = service.oneshot(patch).await.expect("no failure");
-        assert_eq!(
-            answer.headers()["content-language"],
-            Language::of(&of(&[("accept-language", language)]).into_parts().0.headers).tag()
-        );
-        let body: serde_json::Value = serde_json::from_str(&text(answer).await).expect("json");
-        assert_eq!((&body["code"], &body["detail"]), (&40010.into(), &detail.into()));
+        let (status, body) = resolved(&app, patch).await;
+        let body: serde_json::Value = serde_json::from_str(&body).expect("json");
+        assert_eq!((status, &body["code"], &body["detail"]), (400, &40010.into(), &detail.into()));
     }
     assert_eq!(app.calls("acquire"), 0);
-}
-
-#[tokio::test]
-async fn without_a_resolver_the_policy_says_it_all() {
-    let app = App::with_routes(Routes::new(Policy::default()));
-    let (status, code, kind) = problem(app.send(keyless(Method::POST, "/"), 201).await).await;
-    assert_eq!((status, code, &*kind), (400, 40010, "invalid-key"));
 }
