@@ -109,9 +109,10 @@ mod tests {
             InvalidKey::Key(KeyError::InvalidByte { position: 3 }),
         ];
         let of_keys = reasons.map(|reason| KeyRefusal::of_key(header.clone(), reason));
+        let both = [Language::English, Language::Chinese];
         let mut texts = Vec::new();
         for refusal in of_keys.into_iter().chain([KeyRefusal::of_principal(header)]) {
-            let [english, chinese] = Language::ALL.map(|language| refusal.text(language));
+            let [english, chinese] = both.map(|language| refusal.text(language));
             assert!(english.starts_with("x-key: ") && chinese.starts_with("x-key："), "{english}");
             assert!(english.is_ascii() && english.ends_with('.') && chinese.ends_with('。'));
             assert!(chinese.chars().count() > "x-key：。".chars().count(), "{chinese}");

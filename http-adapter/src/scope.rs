@@ -17,6 +17,10 @@ const NAMED: u8 = 1;
 const BY_HEADERS: u8 = 2;
 const GIVEN: u8 = 4;
 
+/// Bytes that a principal's part has room for from the start: a token of some length fits in.
+/// Arbitrary: more is made when it is needed.
+const SCOPE_BYTES: usize = 160;
+
 impl Policy {
     /// Where the store keeps the record of a request's key under this policy: for operators' tools,
     /// which peek at records or forget them. `None` if such a request has no record, since it is
@@ -77,14 +81,16 @@ fn scope(
 ) -> Result<Option<Vec<u8>>, KeyRefusal> {
     let named = if resolution.operation.is_some() { NAMED } else { 0 };
     if let Some(values) = &resolution.principal {
-        let mut scope = vec![named | GIVEN];
+        let mut scope = Vec::with_capacity(SCOPE_BYTES);
+        scope.push(named | GIVEN);
         for value in values {
             principal::write_value(&mut scope, value);
         }
         return Ok(Some(scope));
     }
     if !policy.principal_headers.is_empty() {
-        let mut scope = vec![named | BY_HEADERS];
+        let mut scope = Vec::with_capacity(SCOPE_BYTES);
+        scope.push(named | BY_HEADERS);
         principal::write_headers(&mut scope, &policy.principal_headers, head)?;
         return Ok(Some(scope));
     }

@@ -18,7 +18,7 @@ pub enum Language {
 
 impl Language {
     /// All of them.
-    pub const ALL: [Self; 2] = [Self::English, Self::Chinese];
+    pub const ALL: &[Self] = &[Self::English, Self::Chinese];
 
     /// The tag of BCP 47, as in `Content-Language`.
     #[must_use]

@@ -100,6 +100,12 @@ fn every_kind_has_its_texts_in_both_languages() {
     }
 }
 
+#[test]
+fn every_language_has_a_tag_of_its_own() {
+    let tags: HashSet<_> = Language::ALL.iter().map(|language| language.tag()).collect();
+    assert_eq!(tags, HashSet::from(["en", "zh-Hans"]));
+}
+
 #[tokio::test]
 async fn title_and_detail_are_in_the_language_asked_for() {
     for (problem, kind, ..) in all() {

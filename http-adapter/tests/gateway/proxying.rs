@@ -95,6 +95,25 @@ async fn trailers_of_a_request_cannot_pass_for_its_header() {
 }
 
 #[tokio::test]
+async fn a_trailer_does_not_pass_for_a_principal() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let upstream = listener.local_addr().expect("an address");
+    let gateway = Gateway::start(upstream, "principal-headers = [\"X-Tenant\"]").await;
+    let mut client = Raw::open(gateway.address).await;
+    client
+        .send(&format!(
+            "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {}\r\nX-Tenant: acme\r\n\
+             Trailer: x-tenant, x-b\r\nTransfer-Encoding: chunked\r\n\r\n\
+             2\r\n{{}}\r\n0\r\nX-Tenant: other\r\nX-B: 1\r\n\r\n",
+            new_key()
+        ))
+        .await;
+    let mut upstream = Raw::accept(&listener).await;
+    assert!(upstream.until("\r\n\r\n").await.contains("x-tenant: acme\r\n"));
+    assert_eq!(upstream.until("\r\n\r\n").await, "2\r\n{}\r\n0\r\nx-b: 1\r\n\r\n");
+}
+
+#[tokio::test]
 async fn trailers_of_http2_are_no_different() {
     let (listener, gateway) = start("").await;
     let key = new_key();

@@ -185,7 +185,9 @@ fn proxy(config: &Config, askers: Askers) -> Result<Proxy<Lingering>, ConfigErro
         body_read: config.server.body_read_timeout.0,
     };
     let policies = config.routes.iter().map(|route| &route.policy).chain([&config.policy]);
-    let keys = policies.map(|policy| HeaderName::from_bytes(policy.header_name.as_bytes()));
+    let keys =
+        policies.flat_map(|policy| policy.principal_headers.iter().chain([&policy.header_name]));
+    let keys = keys.map(|name| HeaderName::from_bytes(name.as_bytes()));
     let keys =
         keys.collect::<Result<_, _>>().map_err(|error| ConfigError::new("header-name", error))?;
     Ok(Proxy::new(target, limits, keys, askers))

@@ -64,7 +64,7 @@ struct Shared<B> {
     client: Client<TimeoutConnector<HttpConnector>, Upload<Trimmed<B>>>,
     upstream: Uri,
     limits: Limits,
-    /// The headers that carry keys.
+    /// The headers that carry keys, or tell whose they are.
     keys: Arc<[HeaderName]>,
     askers: Askers,
 }
@@ -81,7 +81,8 @@ where
     B::Error: Into<BoxError>,
 {
     /// A proxy to `upstream`, which is `http://host[:port]`; `keys` are the headers that carry
-    /// idempotency keys. Its failures are answered as the routes of `askers` say.
+    /// idempotency keys or tell whose they are. Its failures are answered as the routes of `askers`
+    /// say.
     pub(crate) fn new(
         upstream: Uri,
         limits: Limits,

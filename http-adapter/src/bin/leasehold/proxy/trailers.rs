@@ -68,7 +68,7 @@ pin_project! {
 
 impl<B> Trimmed<B> {
     /// Wraps the body of a message whose `Connection` named the fields `named`; `keys` are the
-    /// headers that carry idempotency keys.
+    /// headers that carry idempotency keys, or tell whose they are.
     pub(super) const fn new(body: B, keys: Arc<[HeaderName]>, named: Vec<HeaderName>) -> Self {
         Self { body, keys, named, over: false }
     }
