@@ -111,6 +111,11 @@ impl Prepared {
         Self { policy: Arc::new(policy), handles, renderer: None }
     }
 
+    /// One for every policy: of the routes, of the default, of a request's own.
+    fn new<S>(policy: Arc<Policy>, handles: Arc<Handles>, parts: &Parts<S>) -> Arc<Self> {
+        Arc::new(Self { policy, handles, renderer: parts.renderer.clone() })
+    }
+
     /// Who sent a request, for the problems that it may be answered by.
     pub(crate) fn asker<B>(&self, request: &Request<B>) -> Asker {
         Asker::new(request.method(), request.headers(), self.policy.error_format)
@@ -126,8 +131,7 @@ impl<S: Clone> Shared<S> {
             Arc::clone(handles.entry(namespace.clone()).or_insert_with(of_namespace))
         };
         let mut prepare = |policy: &Policy| {
-            let (handles, renderer) = (declare(&policy.namespace), parts.renderer.clone());
-            Arc::new(Prepared { policy: Arc::new(policy.clone()), handles, renderer })
+            Prepared::new(Arc::new(policy.clone()), declare(&policy.namespace), &parts)
         };
         let table = parts.routes.table().map(&mut prepare).collect();
         let default = prepare(parts.routes.default_policy());
@@ -148,8 +152,7 @@ impl<S> Shared<S> {
             Some(handles) => handles,
             None => self.other.get_or_init(|| Arc::new(self.parts.metrics.handles_of(OTHER))),
         };
-        let (handles, renderer) = (Arc::clone(handles), self.parts.renderer.clone());
-        Arc::new(Prepared { policy, handles, renderer })
+        Prepared::new(policy, Arc::clone(handles), &self.parts)
     }
 
     pub(crate) fn resolver(&self) -> Option<&dyn KeyResolver> {

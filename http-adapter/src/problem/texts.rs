@@ -50,7 +50,7 @@ const fn english(kind: ProblemKind) -> Text {
         ProblemKind::NotReplayable => text(
             "The response to this idempotency key cannot be given again",
             "This request was carried out before and was not carried out again. Its response \
-             was not kept, or is not for this client.",
+             was not kept, is still being sent, or belongs to another client.",
         ),
         ProblemKind::Mismatch => text(
             "This idempotency key was used for a different request",
@@ -111,7 +111,7 @@ const fn chinese(kind: ProblemKind) -> Text {
         }
         ProblemKind::NotReplayable => text(
             "无法再次给出此幂等键对应的响应",
-            "该请求此前已执行成功，本次没有再次执行。首次的响应未被保存，或不属于此客户端。",
+            "该请求此前已执行成功，本次没有再次执行。首次的响应未被保存、仍在发送中，或属于其他客户端。",
         ),
         ProblemKind::Mismatch => text(
             "此幂等键已用于另一个不同的请求",
