@@ -15,11 +15,11 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
 use leasehold::{MemoryConfig, MemoryStore};
-use leasehold_http::{IdempotentLayer, Policy, Routes};
+use leasehold_http::{IdempotentLayer, Policy, RequestBody, Routes};
 use tokio::net::TcpListener;
 use tower::{Layer, service_fn};
 
-async fn order(_: Request<Incoming>) -> Result<Response<String>, Infallible> {
+async fn order(_: Request<RequestBody<Incoming>>) -> Result<Response<String>, Infallible> {
     let mut response = Response::new("ordered\n".to_owned());
     *response.status_mut() = StatusCode::CREATED;
     Ok(response)

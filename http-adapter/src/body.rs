@@ -1,13 +1,17 @@
-//! The body of every response that leaves the layer: the inner service's, or bytes of our own.
+//! The body of every response that leaves the layer: the inner service's, that while it is kept for
+//! replays, or bytes of our own.
 //!
-//! It must never buffer, nor touch a frame of the inner service's.
+//! It must never change a byte of the inner service's.
 
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytes::Bytes;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
+
+use crate::capture::Capture;
 
 pin_project! {
     /// The inner service's body, or bytes of the layer's own.
@@ -26,6 +30,24 @@ pin_project! {
     enum Kind<B> {
         Inner { #[pin] body: B },
         Own { bytes: Bytes },
+        Captured { capture: Captured<B> },
+    }
+}
+
+/// An inner body that is being kept. When its client goes away it is told so.
+struct Captured<B>(Option<Pin<Box<dyn Capture<B>>>>);
+
+impl<B> Drop for Captured<B> {
+    fn drop(&mut self) {
+        if let Some(capture) = self.0.take() {
+            capture.client_gone();
+        }
+    }
+}
+
+impl<B> fmt::Debug for Captured<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Captured(..)")
     }
 }
 
@@ -38,6 +60,11 @@ impl<B> ResponseBody<B> {
     /// Bytes of our own; empty ones are no body at all.
     pub const fn own(bytes: Bytes) -> Self {
         Self { kind: Kind::Own { bytes } }
+    }
+
+    /// Passes the inner service's body through while it is kept.
+    pub(crate) fn captured(capture: Pin<Box<dyn Capture<B>>>) -> Self {
+        Self { kind: Kind::Captured { capture: Captured(Some(capture)) } }
     }
 }
 
@@ -59,6 +86,10 @@ where
             KindProjection::Own { bytes } => {
                 Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes).into()))))
             }
+            KindProjection::Captured { capture } => match &mut capture.0 {
+                Some(capture) => capture.as_mut().poll_frame(cx),
+                None => Poll::Ready(None),
+            },
         }
     }
 
@@ -66,6 +97,9 @@ where
         match &self.kind {
             Kind::Inner { body } => body.is_end_stream(),
             Kind::Own { bytes } => bytes.is_empty(),
+            Kind::Captured { capture } => {
+                capture.0.as_ref().is_none_or(|capture| capture.is_end_stream())
+            }
         }
     }
 
@@ -73,6 +107,9 @@ where
         match &self.kind {
             Kind::Inner { body } => body.size_hint(),
             Kind::Own { bytes } => SizeHint::with_exact(bytes.len() as u64),
+            Kind::Captured { capture } => {
+                capture.0.as_ref().map_or_else(SizeHint::default, |capture| capture.size_hint())
+            }
         }
     }
 }

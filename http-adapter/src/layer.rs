@@ -6,11 +6,13 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, OnceLock};
+use std::time::Duration;
 
 use http::Request;
 use leasehold::{Digester, LeaseStore, Namespace};
 use tower_layer::Layer;
 
+use crate::buffer::Budget;
 use crate::classifier::ErrorClassifier;
 use crate::metrics::{Handles, Metrics};
 use crate::pacemaker::Pacemaker;
@@ -26,6 +28,8 @@ use crate::service::Idempotent;
 pub(crate) struct Bounds {
     /// Most protected requests that run at once (rule 4.6).
     pub(crate) running: usize,
+    /// Longest time that a request's body is held back for a fingerprint.
+    pub(crate) body_read: Duration,
     /// Most bytes of bodies that wait in memory for a fingerprint or a replay (rule 4.6).
     pub(crate) buffered_bytes: usize,
     /// Most duplicates that wait for another's end (rule 5.5).
@@ -36,7 +40,13 @@ pub(crate) struct Bounds {
 
 impl Default for Bounds {
     fn default() -> Self {
-        Self { running: 10_000, buffered_bytes: 256 << 20, waiters: 1000, pending_commits: 1000 }
+        Self {
+            running: 10_000,
+            body_read: Duration::from_secs(60),
+            buffered_bytes: 256 << 20,
+            waiters: 1000,
+            pending_commits: 1000,
+        }
     }
 }
 
@@ -82,6 +92,8 @@ pub struct IdempotentLayer<S> {
 /// What all services of one layer share.
 pub(crate) struct Shared<S> {
     pub(crate) running: Running,
+    /// For the bodies that wait in memory.
+    pub(crate) budget: Budget,
     pub(crate) pacemaker: Pacemaker<S>,
     parts: Parts<S>,
     /// One per route, in their order.
@@ -140,7 +152,8 @@ impl<S: Clone> Shared<S> {
         }
         let running = Running::new(parts.bounds.running, parts.metrics.running());
         let pacemaker = Pacemaker::new(parts.store.clone());
-        Self { running, pacemaker, parts, table, default, handles, other: OnceLock::new() }
+        let budget = Budget::new(parts.bounds.buffered_bytes);
+        Self { running, pacemaker, budget, parts, table, default, handles, other: OnceLock::new() }
     }
 }
 
@@ -167,6 +180,11 @@ impl<S> Shared<S> {
 
     pub(crate) fn store(&self) -> &S {
         &self.parts.store
+    }
+
+    /// Longest time that a request's body is held back.
+    pub(crate) const fn body_read_timeout(&self) -> Duration {
+        self.parts.bounds.body_read
     }
 
     pub(crate) fn digester(&self) -> &Digester {
@@ -222,6 +240,14 @@ impl<S: LeaseStore + Clone> IdempotentLayer<S> {
     #[must_use]
     pub fn max_buffered_bytes(self, max_buffered_bytes: usize) -> Self {
         self.with(|parts| parts.bounds.buffered_bytes = max_buffered_bytes)
+    }
+
+    /// Bounds how long a request's body may take to arrive where it is held back for a fingerprint;
+    /// beyond it the request is answered 408 and its key stays free. Default 60 s. A body that
+    /// passes as it comes is not bounded here: what is behind the layer knows how long it waits.
+    #[must_use]
+    pub fn body_read_timeout(self, body_read_timeout: Duration) -> Self {
+        self.with(|parts| parts.bounds.body_read = body_read_timeout)
     }
 
     /// Bounds how many duplicates wait for the end of another request; the others are refused at

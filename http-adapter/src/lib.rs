@@ -10,18 +10,18 @@
 //!
 //! use http::{Request, Response};
 //! use leasehold::{MemoryConfig, MemoryStore};
-//! use leasehold_http::{IdempotentLayer, Policy, Routes};
+//! use leasehold_http::{IdempotentLayer, Policy, RequestBody, Routes};
 //! use tower::{Layer, ServiceExt, service_fn};
 //!
 //! # #[tokio::main(flavor = "current_thread")]
 //! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 //! let store = Arc::new(MemoryStore::new(MemoryConfig::default())?);
 //! let layer = IdempotentLayer::new(store, Routes::new(Policy::default()));
-//! let orders = layer.layer(service_fn(|_: Request<()>| async {
+//! let orders = layer.layer(service_fn(|_: Request<RequestBody<String>>| async {
 //!     Ok::<_, Infallible>(Response::new(String::from("ordered")))
 //! }));
 //!
-//! let order = || Request::post("/orders").header("idempotency-key", "k-1").body(());
+//! let order = || Request::post("/orders").header("idempotency-key", "k-1").body(String::new());
 //! assert_eq!(orders.clone().oneshot(order()?).await?.status(), 200);
 //! assert_eq!(orders.clone().oneshot(order()?).await?.status(), 409);
 //! # Ok(())
@@ -51,19 +51,28 @@
 
 mod admission;
 mod body;
+mod buffer;
+mod capture;
 mod classifier;
 mod client;
+mod fingerprint;
 mod future;
 mod held;
+mod intake;
 mod key;
+mod key_refusal;
 mod layer;
 mod metrics;
 mod overriding;
+mod owner;
 mod pacemaker;
 mod policy;
 mod principal;
 mod problem;
+mod record;
 mod refusal;
+mod replay;
+mod request_body;
 mod resolver;
 mod route;
 mod run;
@@ -78,6 +87,7 @@ pub use body::ResponseBody;
 pub use classifier::{ErrorClassifier, HandlerEnd};
 pub use future::ResponseFuture;
 pub use held::HeldLease;
+pub use key_refusal::KeyRefusal;
 pub use layer::IdempotentLayer;
 pub use metrics::Metrics;
 pub use overriding::Override;
@@ -86,7 +96,7 @@ pub use policy::{
     Verdicts, VerdictsError,
 };
 pub use problem::{Asker, Language, Problem, ProblemKind, ProblemRenderer, RenderedProblem};
-pub use refusal::KeyRefusal;
+pub use request_body::RequestBody;
 pub use resolver::{KeyResolver, RequestHead, Resolution};
 pub use route::{Pattern, PatternError, Routes};
 pub use running::Running;

@@ -5,7 +5,7 @@
 use http::header::HOST;
 use http::{HeaderMap, HeaderName, Uri};
 
-use crate::refusal::KeyRefusal;
+use crate::key_refusal::KeyRefusal;
 use crate::resolver::RequestHead;
 
 /// Writes what the named headers say behind what is in `out`: of each header its name, the number

@@ -13,7 +13,7 @@ use std::borrow::Cow;
 
 use http::StatusCode;
 
-use crate::refusal::KeyRefusal;
+use crate::key_refusal::KeyRefusal;
 
 pub use asker::Asker;
 pub use kinds::ProblemKind;

@@ -5,7 +5,7 @@ use std::fmt;
 
 use http::{Extensions, HeaderMap, Method, Request, Uri};
 
-use crate::refusal::KeyRefusal;
+use crate::key_refusal::KeyRefusal;
 
 /// What of a request may tell its key: everything but the body.
 #[derive(Clone, Copy)]

@@ -11,9 +11,11 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
+use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{Request, Response};
-use leasehold::{AcquireError, Address, Lease, LeaseStore, Terms, Verdict};
+use http_body::Body;
+use leasehold::{AcquireError, Address, Fingerprint, Lease, LeaseStore, Terms, Verdict};
 use tokio::time::Instant;
 use tower_service::Service;
 
@@ -23,7 +25,11 @@ use crate::client::Client;
 use crate::held::HeldLease;
 use crate::layer::{Prepared, Shared};
 use crate::metrics::Verb;
+use crate::owner::Owner;
+use crate::policy::{Duplicate, FingerprintMode};
 use crate::problem::{Asker, Problem};
+use crate::refusal::Refusal;
+use crate::request_body::RequestBody;
 use crate::running::Place;
 use crate::timed::{timed, within};
 use crate::verdict::{self, Judge};
@@ -33,6 +39,8 @@ pub(crate) struct Run<S> {
     pub(crate) shared: Arc<Shared<S>>,
     pub(crate) prepared: Arc<Prepared>,
     pub(crate) address: Address,
+    /// Whose request it is, where replays depend on that.
+    pub(crate) owner: Option<Owner>,
     /// Whom problems are for.
     pub(crate) asker: Asker,
     /// Given back when the request has ended, be its client there or not.
@@ -59,21 +67,36 @@ enum End<R, E> {
     Gone,
 }
 
+impl<S> Run<S> {
+    /// Ends when the client has gone, if that matters. Whatever waits, except for the store's
+    /// answer, is to wait for this beside it.
+    pub(crate) async fn client_left(&self) {
+        match &self.client {
+            Some(client) => client.left().await,
+            None => pending().await,
+        }
+    }
+}
+
 impl<S: LeaseStore + Clone> Run<S> {
     /// Serves a request. The verdict is settled before this ends, and so before the response's
     /// head is sent (rule 4.4).
     pub(crate) async fn serve<Svc, B, R>(
         self,
         inner: Svc,
-        mut request: Request<B>,
+        request: Request<B>,
     ) -> Result<Response<ResponseBody<R>>, Svc::Error>
     where
-        Svc: Service<Request<B>, Response = Response<R>>,
+        Svc: Service<Request<RequestBody<B>>, Response = Response<R>>,
         Svc::Error: Send + 'static,
+        B: Body + Send + 'static,
+        R: Body + Send + 'static,
+        R::Data: From<Bytes>,
+        R::Error: Send,
     {
-        let grant = match self.acquire().await {
-            Ok(grant) => grant,
-            Err(problem) => return Ok(problem.respond(&self.asker)),
+        let (mut request, grant) = match self.admit(request).await {
+            Ok(admitted) => admitted,
+            Err(refusal) => return Ok(refusal.respond(&self.asker, &self.prepared.policy)),
         };
         request.extensions_mut().insert(grant.held.clone());
         let kept = self.shared.pacemaker.keep(grant);
@@ -82,6 +105,16 @@ impl<S: LeaseStore + Clone> Run<S> {
         self.prepared.handles.count_verdict(verdict);
         tracing::debug!(address = %self.address, ?verdict, "the handler has ended");
         let mut grant = kept.take_back(verdict != Verdict::Hold).await;
+        let end = match end {
+            End::Answered(Ok(response))
+                if verdict == Verdict::Commit
+                    && self.prepared.policy.duplicate == Duplicate::Replay =>
+            {
+                // Boxed, so that requests without replays have no room for it.
+                return Ok(Box::pin(self.commit_and_keep(grant, response)).await);
+            }
+            end => end,
+        };
         self.settle(&mut grant, verdict).await;
         match end {
             End::Answered(answer) => answer.map(|response| response.map(ResponseBody::inner)),
@@ -92,27 +125,35 @@ impl<S: LeaseStore + Clone> Run<S> {
         }
     }
 
-    /// Ends when the client has gone, if that matters. Whatever waits, except for the store's
-    /// answer, is to wait for this beside it.
-    async fn client_left(&self) {
-        match &self.client {
-            Some(client) => client.left().await,
-            None => pending().await,
+    /// The request, perhaps with its body held back, and a lease for it.
+    async fn admit<B>(
+        &self,
+        request: Request<B>,
+    ) -> Result<(Request<RequestBody<B>>, Grant), Refusal>
+    where
+        B: Body,
+    {
+        if self.prepared.policy.fingerprint == FingerprintMode::Off {
+            return Ok((request.map(RequestBody::passing), self.acquire(None).await?));
         }
+        // Boxed, so that requests without a fingerprint have no room for it.
+        let (request, fingerprint) = Box::pin(self.hold_back(request)).await?;
+        Ok((request, self.acquire(fingerprint).await?))
     }
 
     /// Asks for a lease, and hears the answer even if the client goes away meanwhile: an acquire
     /// that is broken off may still be granted, and then nobody would release it.
-    async fn acquire(&self) -> Result<Grant, Problem> {
+    async fn acquire(&self, fingerprint: Option<Fingerprint>) -> Result<Grant, Refusal> {
         let since = Instant::now();
-        let terms = Terms::new(self.prepared.policy.lease_ttl);
+        let mut terms = Terms::new(self.prepared.policy.lease_ttl);
+        terms.fingerprint = fingerprint;
         let call = self.shared.store().acquire(self.address, terms);
         let answer = timed(Verb::Acquire, &self.prepared, call).await;
         self.log(&answer);
         if is_unheard(&answer) {
             self.abandon(terms);
         }
-        let lease = admit(answer, &self.prepared)?;
+        let lease = admit(answer, &self.prepared, self.owner)?;
         let held = HeldLease::new(&lease, self.address, Arc::clone(&self.prepared));
         tracing::debug!(address = %self.address, token = %lease.token(), "granted");
         Ok(Grant { lease, held, since })
@@ -148,9 +189,13 @@ impl<S: LeaseStore + Clone> Run<S> {
     }
 
     /// Runs the handler to its end, and drops it.
-    async fn handle<Svc, B, R>(&self, mut inner: Svc, request: Request<B>) -> End<R, Svc::Error>
+    async fn handle<Svc, B, R>(
+        &self,
+        mut inner: Svc,
+        request: Request<RequestBody<B>>,
+    ) -> End<R, Svc::Error>
     where
-        Svc: Service<Request<B>, Response = Response<R>>,
+        Svc: Service<Request<RequestBody<B>>, Response = Response<R>>,
     {
         // After a panic nothing of the handler is looked at again.
         let handler = AssertUnwindSafe(async move { inner.call(request).await }).catch_unwind();

@@ -86,6 +86,11 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// All the running requests that it is one of.
+    pub(crate) fn running(&self) -> Running {
+        Running { shared: Arc::clone(&self.shared) }
+    }
+
     /// Waits until running handlers are cut.
     pub(crate) async fn cut(&self) {
         let mut cut = self.shared.cut.subscribe();

@@ -6,9 +6,10 @@
 use leasehold::{Address, Digester};
 
 use crate::key::{self, InvalidKey};
-use crate::policy::Policy;
+use crate::key_refusal::KeyRefusal;
+use crate::owner::Owner;
+use crate::policy::{Duplicate, Policy};
 use crate::principal;
-use crate::refusal::KeyRefusal;
 use crate::resolver::{KeySource, RequestHead, Resolution};
 
 /// Marks in the last part: whether the operation is a name rather than a path, and where the
@@ -40,41 +41,59 @@ impl Policy {
         if !self.protects(head.method()) {
             return Ok(None);
         }
-        address(head, &Resolution::by_policy(), self, digester)
+        let scope = Scope::of(head, &Resolution::by_policy(), self, digester)?;
+        Ok(scope.map(|scope| scope.address))
     }
 }
 
-/// The address of a request's key. `None` if it has no key and the policy requires none.
-pub(crate) fn address(
-    head: RequestHead<'_>,
-    resolution: &Resolution<'_>,
-    policy: &Policy,
-    digester: &Digester,
-) -> Result<Option<Address>, KeyRefusal> {
-    let refuse = |reason| KeyRefusal::of_key(policy.header_name.clone(), reason);
-    let key = match &resolution.key {
-        KeySource::Header => key::read(head.headers(), policy),
-        KeySource::Nowhere => Err(InvalidKey::Missing),
-        KeySource::Given(bytes) => key::check(bytes, policy),
-    };
-    let key = match key {
-        Ok(key) => key,
-        Err(InvalidKey::Missing) if !policy.required => return Ok(None),
-        Err(reason) => return Err(refuse(reason)),
-    };
-    let namespace = policy.namespace.as_str().as_bytes();
-    let operation = resolution.operation.as_deref().unwrap_or(head.path()).as_bytes();
-    let method = head.method().as_str().as_bytes();
-    let scope = scope(head, resolution, policy)?;
-    // A principal or a name adds a part; their number counts like the parts themselves.
-    Ok(Some(match scope {
-        None => digester.address(&[namespace, method, operation, key.as_bytes()]),
-        Some(scope) => digester.address(&[namespace, method, operation, key.as_bytes(), &scope]),
-    }))
+/// Where a request's key is kept, and whose request it is.
+#[derive(Clone, Copy)]
+pub(crate) struct Scope {
+    pub(crate) address: Address,
+    /// Where replays are for the client of the first run alone, as far as requests tell it.
+    pub(crate) owner: Option<Owner>,
+}
+
+impl Scope {
+    /// The scope of a request's key. `None` if it has no key and the policy requires none.
+    pub(crate) fn of(
+        head: RequestHead<'_>,
+        resolution: &Resolution<'_>,
+        policy: &Policy,
+        digester: &Digester,
+    ) -> Result<Option<Self>, KeyRefusal> {
+        let refuse = |reason| KeyRefusal::of_key(policy.header_name.clone(), reason);
+        let key = match &resolution.key {
+            KeySource::Header => key::read(head.headers(), policy),
+            KeySource::Nowhere => Err(InvalidKey::Missing),
+            KeySource::Given(bytes) => key::check(bytes, policy),
+        };
+        let key = match key {
+            Ok(key) => key,
+            Err(InvalidKey::Missing) if !policy.required => return Ok(None),
+            Err(reason) => return Err(refuse(reason)),
+        };
+        let namespace = policy.namespace.as_str().as_bytes();
+        let operation = resolution.operation.as_deref().unwrap_or(head.path()).as_bytes();
+        let method = head.method().as_str().as_bytes();
+        let scope = rest(head, resolution, policy)?;
+        // A principal or a name adds a part; their number counts like the parts themselves.
+        let address = match scope {
+            None => digester.address(&[namespace, method, operation, key.as_bytes()]),
+            Some(scope) => {
+                digester.address(&[namespace, method, operation, key.as_bytes(), &scope])
+            }
+        };
+        // A principal tells whose record it is; else what names a client does.
+        let has_principal = resolution.principal.is_some() || !policy.principal_headers.is_empty();
+        let owner = (policy.duplicate == Duplicate::Replay && !has_principal)
+            .then(|| Owner::of_request(digester, key.as_bytes(), head));
+        Ok(Some(Self { address, owner }))
+    }
 }
 
 /// What the four parts of every address leave open, if anything.
-fn scope(
+fn rest(
     head: RequestHead<'_>,
     resolution: &Resolution<'_>,
     policy: &Policy,
@@ -116,9 +135,10 @@ mod tests {
         let request = request.body(()).expect("a valid request");
         let names = principals.iter().map(|name| HeaderName::from_static(name));
         let policy = Policy::default().principal_headers(names);
-        address(RequestHead::of(&request), resolution, &policy, &Digester::plain())
+        Scope::of(RequestHead::of(&request), resolution, &policy, &Digester::plain())
             .expect("a valid key")
             .expect("a key")
+            .address
     }
 
     #[test]

@@ -6,8 +6,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
+use bytes::Bytes;
 use http::{Request, Response};
-use leasehold::{Address, LeaseStore};
+use http_body::Body;
+use leasehold::LeaseStore;
 use tower_service::Service;
 
 use crate::body::ResponseBody;
@@ -19,9 +21,10 @@ use crate::overriding::Override;
 use crate::policy::OnDisconnect;
 use crate::principal;
 use crate::problem::Problem;
+use crate::request_body::RequestBody;
 use crate::resolver::{RequestHead, Resolution};
 use crate::run::Run;
-use crate::scope;
+use crate::scope::Scope;
 
 /// A service whose writes succeed at most once. Made by
 /// [`IdempotentLayer`](crate::IdempotentLayer).
@@ -42,7 +45,7 @@ impl<Svc, S> Idempotent<Svc, S> {
 enum Fate {
     Bypass,
     Refuse(Problem),
-    Lease(Address),
+    Lease(Scope),
 }
 
 impl<S> Shared<S> {
@@ -55,24 +58,30 @@ impl<S> Shared<S> {
             Some(resolver) => resolver.resolve(head),
             None => Ok(Resolution::by_policy()),
         };
-        let address = resolution
-            .and_then(|resolution| scope::address(head, &resolution, policy, self.digester()));
-        match address {
-            Ok(Some(address)) => Fate::Lease(address),
+        let scope =
+            resolution.and_then(|resolution| Scope::of(head, &resolution, policy, self.digester()));
+        match scope {
+            Ok(Some(scope)) => Fate::Lease(scope),
             Ok(None) => Fate::Bypass,
             Err(refusal) => Fate::Refuse(Problem::invalid_key(refusal)),
         }
     }
 }
 
+/// What the inner service gets is [`RequestBody`], the client's body or the same out of memory.
+/// Bodies, of requests and of responses, must be able to hold [`Bytes`], as those of hyper and axum
+/// do.
 impl<Svc, S, B, R> Service<Request<B>> for Idempotent<Svc, S>
 where
-    Svc: Service<Request<B>, Response = Response<R>> + Clone + Send + 'static,
+    Svc: Service<Request<RequestBody<B>>, Response = Response<R>> + Clone + Send + 'static,
     Svc::Future: Send + 'static,
     Svc::Error: Send + 'static,
     S: LeaseStore + Clone,
-    B: Send + 'static,
-    R: Send + 'static,
+    B: Body + Send + 'static,
+    B::Data: From<Bytes>,
+    R: Body + Send + 'static,
+    R::Data: From<Bytes>,
+    R::Error: Send,
 {
     type Response = Response<ResponseBody<R>>;
     type Error = Svc::Error;
@@ -91,16 +100,18 @@ where
         key::conceal(request.headers_mut(), &prepared.policy.header_name);
         principal::conceal(request.headers_mut(), &prepared.policy.principal_headers);
         let fate = if unprotected { Fate::Bypass } else { self.shared.fate(&request, prepared) };
-        let address = match fate {
+        let Scope { address, owner } = match fate {
             Fate::Bypass => {
                 prepared.handles.bypassed.inc();
-                return ResponseFuture::bypassed(self.inner.call(request));
+                return ResponseFuture::bypassed(
+                    self.inner.call(request.map(RequestBody::passing)),
+                );
             }
             Fate::Refuse(problem) => {
                 prepared.handles.invalid_key.inc();
                 return ResponseFuture::refused(problem.respond(&prepared.asker(&request)));
             }
-            Fate::Lease(address) => address,
+            Fate::Lease(scope) => scope,
         };
         let asker = prepared.asker(&request);
         let Some(place) = self.shared.running.enter() else {
@@ -113,7 +124,7 @@ where
         let (shared, prepared) = (Arc::clone(&self.shared), Arc::clone(prepared));
         let cancels = prepared.policy.on_disconnect == OnDisconnect::Cancel;
         let client = cancels.then(Client::default);
-        let run = Run { shared, prepared, address, asker, place, client: client.clone() };
+        let run = Run { shared, prepared, address, owner, asker, place, client: client.clone() };
         ResponseFuture::leased(Box::pin(run.serve(inner, request)), client)
     }
 }

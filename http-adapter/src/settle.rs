@@ -5,7 +5,7 @@
 
 use std::error::Error;
 
-use leasehold::{CommitError, LeaseStore, ReleaseError, RenewError, Verdict};
+use leasehold::{CommitError, LeaseStore, Outcome, ReleaseError, RenewError, Verdict};
 use tokio::time::Instant;
 
 use crate::metrics::Verb;
@@ -16,16 +16,20 @@ impl<S: LeaseStore> Run<S> {
     /// Settles the lease. A failure is counted and logged, and the lease then ends by itself.
     pub(crate) async fn settle(&self, grant: &mut Grant, verdict: Verdict) {
         match verdict {
-            Verdict::Commit => self.commit(grant).await,
+            Verdict::Commit => {
+                self.commit(grant, None).await;
+            }
             Verdict::Release => self.release(grant).await,
             Verdict::Hold => self.hold(grant).await,
         }
     }
 
-    async fn commit(&self, grant: &mut Grant) {
-        let call = self.shared.store().commit(&mut grant.lease, None, self.prepared.policy.ttl);
+    /// Keeps the key; true if the store has said so.
+    pub(crate) async fn commit(&self, grant: &mut Grant, outcome: Option<Outcome>) -> bool {
+        let ttl = self.prepared.policy.ttl;
+        let call = self.shared.store().commit(&mut grant.lease, outcome, ttl);
         match timed(Verb::Commit, &self.prepared, call).await {
-            Ok(Ok(())) => {}
+            Ok(Ok(())) => return true,
             Ok(Err(error)) => {
                 if matches!(error, CommitError::Superseded) {
                     grant.held.lose();
@@ -34,6 +38,7 @@ impl<S: LeaseStore> Run<S> {
             }
             Err(slow @ Slow) => self.commit_failed(&slow),
         }
+        false
     }
 
     fn commit_failed(&self, error: &(dyn Error + 'static)) {

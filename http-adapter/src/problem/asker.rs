@@ -37,7 +37,7 @@ impl Asker {
     }
 
     /// Whether the answer must have no body.
-    pub(super) const fn is_head(&self) -> bool {
+    pub(crate) const fn is_head(&self) -> bool {
         self.is_head
     }
 

@@ -125,7 +125,8 @@ impl LeaseStore for Faulty {
     }
 
     async fn attach(&self, lease: &Lease, outcome: Outcome) -> Result<(), AttachError> {
-        self.store.attach(lease, outcome).await
+        let call = self.store.attach(lease, outcome);
+        self.call("attach", call, |error| Err(AttachError::Unavailable(error))).await
     }
 
     async fn release(&self, lease: &mut Lease) -> Result<(), ReleaseError> {

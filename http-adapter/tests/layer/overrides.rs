@@ -7,7 +7,7 @@ use leasehold::Namespace;
 use leasehold_http::{ErrorFormat, Override, Policy};
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::support::{App, Body, Failure, answer, keyless, order, request, text};
+use crate::support::{App, Body, Failure, Sent, answer, keyless, order, request, text};
 
 fn namespace(name: &str) -> Namespace {
     Namespace::new(name).expect("a valid name")
@@ -78,7 +78,7 @@ async fn namespaces_that_requests_bring_along_make_no_new_counters() {
 #[tokio::test]
 async fn the_first_layer_takes_the_override() {
     let app = App::new(Policy::default());
-    let inner = service_fn(|request: Request<Body>| async move {
+    let inner = service_fn(|request: Request<Sent>| async move {
         assert!(request.extensions().get::<Override>().is_none());
         Ok::<_, Failure>(answer(201))
     });

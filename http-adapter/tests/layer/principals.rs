@@ -7,7 +7,7 @@ use http::{HeaderName, Method, Request, Version};
 use leasehold_http::{KeyRefusal, KeyResolver, Policy, RequestHead, Resolution};
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::support::{App, Body, Failure, answer, keyless, order, request, text};
+use crate::support::{App, Body, Failure, Sent, answer, keyless, order, request, text};
 
 fn scoped(names: &[&'static str]) -> App {
     let names = names.iter().map(|name| HeaderName::from_static(name));
@@ -125,7 +125,7 @@ impl KeyResolver for FromAll {
 
 /// What a service behind a layer with that resolver answers.
 async fn resolved(app: &App, request: Request<Body>) -> (u16, String) {
-    let inner = service_fn(|_: Request<Body>| async { Ok::<_, Failure>(answer(201)) });
+    let inner = service_fn(|_: Request<Sent>| async { Ok::<_, Failure>(answer(201)) });
     let service = app.layer.clone().key_resolver(FromAll).layer(inner);
     let answer = service.oneshot(request).await.expect("no failure");
     (answer.status().as_u16(), text(answer).await)

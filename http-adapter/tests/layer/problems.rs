@@ -6,7 +6,7 @@ use leasehold_http::{
 };
 use tower::{Layer, ServiceExt, service_fn};
 
-use crate::support::{App, Body, Failure, Gate, answer, keyless, order, text};
+use crate::support::{App, Body, Failure, Gate, Sent, answer, keyless, order, text};
 
 fn chinese(mut request: Request<Body>) -> Request<Body> {
     let wish = HeaderValue::from_static("zh-CN,zh;q=0.9,en;q=0.5");
@@ -65,7 +65,7 @@ impl ProblemRenderer for Line {
 #[tokio::test]
 async fn a_renderer_of_ones_own_writes_every_refusal() {
     let app = App::new(Policy::default());
-    let inner = service_fn(|_: Request<Body>| async { Ok::<_, Failure>(answer(201)) });
+    let inner = service_fn(|_: Request<Sent>| async { Ok::<_, Failure>(answer(201)) });
     let service = app.layer.clone().problem_renderer(Line).layer(inner);
     let send = async |request| service.clone().oneshot(request).await.expect("no failure");
     let answer = send(keyless(Method::POST, "/orders")).await;

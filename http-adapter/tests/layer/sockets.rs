@@ -10,7 +10,7 @@ use hyper::client::conn::{http1, http2};
 use hyper_util::rt::{TokioExecutor, TokioIo};
 use hyper_util::server::conn::auto;
 use hyper_util::service::TowerToHyperService;
-use leasehold_http::Policy;
+use leasehold_http::{Policy, RequestBody};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 use tower::{Layer, service_fn};
@@ -22,7 +22,7 @@ async fn serve(app: &App, gate: &Gate, seen: &Seen<String>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
     let address = listener.local_addr().expect("an address");
     let (gate, seen) = (gate.clone(), seen.clone());
-    let service = app.layer.layer(service_fn(move |request: Request<Incoming>| {
+    let service = app.layer.layer(service_fn(move |request: Request<RequestBody<Incoming>>| {
         let (gate, seen) = (gate.clone(), seen.clone());
         async move {
             let path = request.uri().path().to_owned();

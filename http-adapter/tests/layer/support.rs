@@ -9,15 +9,19 @@ use http_body_util::{BodyExt, Full};
 use leasehold::{
     Address, Clock, Digester, LeaseStore, ManualClock, MemoryConfig, MemoryStore, RecordState,
 };
-use leasehold_http::{Idempotent, IdempotentLayer, Metrics, Policy, ResponseBody, Routes};
+use leasehold_http::{
+    Idempotent, IdempotentLayer, Metrics, Policy, RequestBody, ResponseBody, Routes,
+};
 use prometheus_client::registry::Registry;
 use tokio::sync::Semaphore;
 use tower::util::BoxCloneService;
 use tower::{Layer, ServiceExt, service_fn};
 
 pub(crate) type Body = Full<Bytes>;
+/// A request's body as handlers get it.
+pub(crate) type Sent = RequestBody<Body>;
 pub(crate) type Answer = Response<ResponseBody<Body>>;
-pub(crate) type Handler = BoxCloneService<Request<Body>, Response<Body>, Failure>;
+pub(crate) type Handler = BoxCloneService<Request<Sent>, Response<Body>, Failure>;
 
 /// The error of the handlers: a plain value, so that a test sees it unchanged.
 #[derive(Debug, PartialEq, Eq)]
@@ -72,7 +76,7 @@ impl<S: LeaseStore + Clone> App<S> {
     /// The service around a handler.
     pub(crate) fn service<F, T>(&self, handler: F) -> Idempotent<Handler, S>
     where
-        F: Fn(Request<Body>) -> T + Clone + Send + 'static,
+        F: Fn(Request<Sent>) -> T + Clone + Send + 'static,
         T: Future<Output = Result<Response<Body>, Failure>> + Send + 'static,
     {
         self.layer.layer(BoxCloneService::new(service_fn(handler)))

@@ -8,7 +8,7 @@ use leasehold::{RecordState, Ttl, Verdict};
 use leasehold_http::{OutcomeUnknown, Policy, UnknownOutcome};
 use tower::{Service, ServiceExt};
 
-use crate::support::{App, Body, Failure, Gate, Seen, answer, order, problem};
+use crate::support::{App, Body, Failure, Gate, Seen, Sent, answer, order, problem};
 
 fn seconds(seconds: u64) -> Ttl {
     Ttl::new(Duration::from_secs(seconds)).expect("a valid ttl")
@@ -186,7 +186,7 @@ impl Clone for Readied {
     }
 }
 
-impl Service<http::Request<Body>> for Readied {
+impl Service<http::Request<Sent>> for Readied {
     type Response = http::Response<Body>;
     type Error = Failure;
     type Future = std::future::Ready<Result<http::Response<Body>, Failure>>;
@@ -199,7 +199,7 @@ impl Service<http::Request<Body>> for Readied {
         std::task::Poll::Ready(Ok(()))
     }
 
-    fn call(&mut self, _: http::Request<Body>) -> Self::Future {
+    fn call(&mut self, _: http::Request<Sent>) -> Self::Future {
         assert!(std::mem::take(&mut self.0), "called without being ready");
         std::future::ready(Ok(answer(200)))
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use http::HeaderName;
 use leasehold::{LeaseStore, MemoryStore, Sweeper};
-use leasehold_http::{IdempotentLayer, Metrics, Running};
+use leasehold_http::{IdempotentLayer, Metrics, RequestBody, Running};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -56,7 +56,7 @@ pub(crate) struct Gateway {
     _sweeper: Option<Sweeper>,
     metrics: Metrics,
     layer: IdempotentLayer<Arc<MemoryStore>>,
-    proxy: Proxy<Lingering>,
+    proxy: Proxy<RequestBody<Lingering>>,
     askers: Askers,
 }
 
@@ -79,6 +79,7 @@ impl Gateway {
         let layer = IdempotentLayer::new(Arc::clone(&store), routes)
             .metrics(metrics.clone())
             .max_running(config.server.max_running)
+            .body_read_timeout(config.server.body_read_timeout.0)
             .max_buffered_bytes(config.server.max_buffered_bytes.get())
             .max_waiters(config.store.max_waiters)
             .max_pending_commits(config.store.max_pending_commits);
@@ -88,6 +89,12 @@ impl Gateway {
             Some(address) => Some(listen("admin", address).await?),
             None => None,
         };
+        for table in config.replays_without_owner() {
+            tracing::warn!(
+                "{table}: replays without principal-headers or a fingerprint: who knows a key, and \
+                 sends the first client's credentials, gets its response whatever it asks for"
+            );
+        }
         tracing::warn!("memory: other instances do not see this store, and a restart forgets it");
         Ok(Self {
             listener,
@@ -177,7 +184,7 @@ async fn drain(
     }
 }
 
-fn proxy(config: &Config, askers: Askers) -> Result<Proxy<Lingering>, ConfigError> {
+fn proxy(config: &Config, askers: Askers) -> Result<Proxy<RequestBody<Lingering>>, ConfigError> {
     let target =
         upstream(&config.server.upstream).map_err(|reason| ConfigError::new("upstream", reason))?;
     let limits = proxy::Limits {

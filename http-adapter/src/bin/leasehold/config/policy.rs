@@ -4,6 +4,7 @@ use http::{HeaderName, Method};
 use leasehold::{MemoryConfig, Namespace, Ttl};
 use leasehold_http::{Pattern, Policy, Routes};
 
+use super::choices::{Duplicate, FingerprintMode};
 use super::duration::Span;
 use super::error::ConfigError;
 use super::keys::PolicyKeys;
@@ -25,6 +26,23 @@ impl Config {
             routes = routes.route(pattern, policy(&name, &route.policy)?);
         }
         Ok(routes)
+    }
+
+    /// The tables of policies that replay a response although neither a principal nor a fingerprint
+    /// says whose it is, or of what (rule 5.1).
+    pub(crate) fn replays_without_owner(&self) -> Vec<String> {
+        let routes = self.routes.iter().enumerate();
+        let routes = routes.map(|(index, route)| (format!("{ROUTE}[{index}]"), &route.policy));
+        std::iter::once((IDEMPOTENCY.to_owned(), &self.policy))
+            .chain(routes)
+            .filter(|(_, keys)| {
+                keys.enabled
+                    && keys.duplicate == Duplicate::Replay
+                    && keys.fingerprint == FingerprintMode::Off
+                    && keys.principal_headers.is_empty()
+            })
+            .map(|(table, _)| table)
+            .collect()
     }
 
     /// The memory store's settings.

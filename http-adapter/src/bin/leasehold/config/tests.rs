@@ -270,13 +270,7 @@ fn what_the_parser_refuses_is_named_with_its_line() {
 
 #[test]
 fn what_needs_a_later_release_is_refused_rather_than_ignored() {
-    for (line, key) in [
-        ("duplicate = \"replay\"", "duplicate"),
-        ("fingerprint = \"raw\"", "fingerprint"),
-        ("fingerprint = \"json\"", "fingerprint"),
-        ("wait = \"1s\"", "wait"),
-        ("fail-open = true", "fail-open"),
-    ] {
+    for (line, key) in [("wait = \"1s\"", "wait"), ("fail-open = true", "fail-open")] {
         let text = refusal(&format!("[idempotency]\n{line}"), &[]);
         assert_eq!(text, format!("idempotency.{key}: not supported yet"));
         let text = refusal(&format!("[[route]]\npath = \"/\"\n{line}"), &[]);
@@ -290,6 +284,28 @@ fn what_needs_a_later_release_is_refused_rather_than_ignored() {
     }
     let text = refusal("[idempotency]\nstore = \"redis://user:secret@host\"", &[]);
     assert_eq!(text, "idempotency.store: not supported yet");
+}
+
+#[test]
+fn policies_that_replay_to_whoever_has_the_key_are_named() {
+    let text = r#"
+        [idempotency]
+        duplicate = "replay"
+        [[route]]
+        path = "/raw"
+        fingerprint = "raw"
+        [[route]]
+        path = "/rejecting"
+        duplicate = "reject"
+        [[route]]
+        path = "/open"
+        enabled = false
+        [[route]]
+        path = "/replaying"
+    "#;
+    let named = |text| load(text, &[]).expect("valid").replays_without_owner();
+    assert_eq!(named(text), ["idempotency", "route[3]"]);
+    assert!(named("").is_empty());
 }
 
 #[test]

@@ -7,7 +7,6 @@ use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderName, Method, Uri};
 use leasehold::{MAX_ENTRIES, MAX_TTL, Namespace};
 
-use super::choices::{Duplicate, FingerprintMode};
 use super::duration::Span;
 use super::error::ConfigError;
 use super::keys::{PolicyKeys, ServerKeys, StoreKeys};
@@ -218,12 +217,7 @@ impl Check<'_> {
 
     /// Refuses what would otherwise be ignored.
     fn supported(&self, keys: &PolicyKeys) -> Checked {
-        let later = [
-            ("duplicate", keys.duplicate != Duplicate::Reject),
-            ("fingerprint", keys.fingerprint != FingerprintMode::Off),
-            ("wait", !keys.wait.0.is_zero()),
-            ("fail-open", keys.fail_open),
-        ];
+        let later = [("wait", !keys.wait.0.is_zero()), ("fail-open", keys.fail_open)];
         match later.iter().find(|(_, wanted)| *wanted) {
             Some((key, _)) => Err(self.unsupported(key)),
             None => Ok(()),

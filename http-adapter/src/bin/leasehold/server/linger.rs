@@ -3,10 +3,11 @@
 //! A server that closes with unread bytes makes the kernel reset the connection, and a client that
 //! writes all of its request before it reads loses the answer. So what is left is read and thrown
 //! away, for a bounded time and size. It must never ask a client for a body that it holds back
-//! (`Expect: 100-continue`), nor hold an HTTP/2 stream, which can be ended by itself.
+//! (`Expect: 100-continue`), nor hold an HTTP/2 stream, which can be ended by itself. A stream that
+//! was reset must never look like a body's end.
 
 use std::pin::Pin;
-use std::task::{Context, Poll};
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -30,32 +31,42 @@ const LINGER_TIME_MAX: Duration = Duration::from_secs(2);
 pub(crate) struct Lingering {
     /// `None` once it has ended or failed.
     body: Option<Incoming>,
+    version: Version,
     lingers: bool,
 }
+
+/// What a client's broken upload is told by.
+type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Lingering {
     /// The same request with a body that lingers where that helps.
     pub(super) fn request(request: Request<Incoming>) -> Request<Self> {
-        let lingers =
-            request.version() < Version::HTTP_2 && !request.headers().contains_key(EXPECT);
-        request.map(|body| Self { body: Some(body), lingers })
+        let version = request.version();
+        let lingers = version < Version::HTTP_2 && !request.headers().contains_key(EXPECT);
+        request.map(|body| Self { body: Some(body), version, lingers })
     }
 }
 
 impl Body for Lingering {
     type Data = Bytes;
-    type Error = hyper::Error;
+    type Error = BoxError;
 
     fn poll_frame(
         mut self: Pin<&mut Self>,
         cx: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+    ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
+        let version = self.version;
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
-        let polled = Pin::new(body).poll_frame(cx);
-        if matches!(polled, Poll::Ready(None | Some(Err(_)))) {
+        let polled = ready!(Pin::new(&mut *body).poll_frame(cx));
+        // A reset without an error ends the body as if nothing were missing.
+        let reset = polled.is_none() && version == Version::HTTP_2 && !body.is_end_stream();
+        if matches!(polled, None | Some(Err(_))) {
             self.body = None;
         }
-        polled
+        if reset {
+            return Poll::Ready(Some(Err("the stream was reset".into())));
+        }
+        Poll::Ready(polled.map(|frame| frame.map_err(BoxError::from)))
     }
 
     fn is_end_stream(&self) -> bool {
