@@ -168,9 +168,14 @@ impl Raw {
         .await
     }
 
+    /// Ends this side alone.
+    pub(super) async fn end(&mut self) {
+        self.stream.shutdown().await.expect("open");
+    }
+
     /// Ends this side, and waits until the other has noticed and ended its own.
     pub(super) async fn close(mut self) {
-        self.stream.shutdown().await.expect("open");
+        self.end().await;
         assert_eq!(self.rest().await, "");
     }
 }

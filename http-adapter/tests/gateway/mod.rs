@@ -7,12 +7,14 @@ mod upstream;
 mod basics;
 mod configuration;
 mod demo;
+mod fingerprint;
 mod idle;
 mod lifecycle;
 mod problems;
 mod protocol;
 mod proxying;
 mod records;
+mod replay;
 mod storm;
 mod unknown;
 

@@ -22,7 +22,7 @@ use super::soon;
 pub(super) struct Script {
     status: Option<u16>,
     headers: Vec<(&'static str, &'static str)>,
-    body: &'static str,
+    body: Bytes,
     gate: Option<Arc<Semaphore>>,
 }
 
@@ -36,8 +36,8 @@ impl Script {
         self
     }
 
-    pub(super) fn body(mut self, body: &'static str) -> Self {
-        self.body = body;
+    pub(super) fn body(mut self, body: impl Into<Bytes>) -> Self {
+        self.body = body.into();
         self
     }
 

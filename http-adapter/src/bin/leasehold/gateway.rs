@@ -91,8 +91,8 @@ impl Gateway {
         };
         for table in config.replays_without_owner() {
             tracing::warn!(
-                "{table}: replays without principal-headers or a fingerprint: who knows a key, and \
-                 sends the first client's credentials, gets its response whatever it asks for"
+                "{table}: replays with neither principal-headers nor a fingerprint: clients are \
+                 told apart by Authorization and Cookie alone, and requests by their keys"
             );
         }
         tracing::warn!("memory: other instances do not see this store, and a restart forgets it");
