@@ -115,11 +115,9 @@ impl HeldLease {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Notes a renewal: until when it holds by the store's clock, and for certain by this one.
-    pub(crate) fn renewed(&self, deadline: Instant, certain_until: tokio::time::Instant) {
-        let mut state = self.lock();
-        state.deadline = deadline;
-        state.certain_until = Some(certain_until);
+    /// Notes until when the lease holds since it was renewed to be held.
+    pub(crate) fn renewed(&self, deadline: Instant) {
+        self.lock().deadline = deadline;
     }
 
     /// Until when the lease holds for certain; now, if nobody has said.
@@ -207,17 +205,24 @@ impl fmt::Debug for HeldLease {
 pub(crate) struct Loan<'a> {
     held: &'a HeldLease,
     lease: Option<Lease>,
+    /// Until when it holds since it was renewed, by the store's clock and by this process's.
+    renewed: Option<(Instant, tokio::time::Instant)>,
 }
 
 impl<'a> Loan<'a> {
     /// Takes the lease, if it is there: its request or another renewal may have it.
     pub(crate) fn of(held: &'a HeldLease) -> Self {
         let lease = held.lock().lease.take();
-        Self { held, lease }
+        Self { held, lease, renewed: None }
     }
 
     pub(crate) const fn lease(&mut self) -> Option<&mut Lease> {
         self.lease.as_mut()
+    }
+
+    /// Notes that it was renewed.
+    pub(crate) const fn renewed(&mut self, deadline: Instant, certain_until: tokio::time::Instant) {
+        self.renewed = Some((deadline, certain_until));
     }
 }
 
@@ -227,6 +232,10 @@ impl Drop for Loan<'_> {
         let claimed = {
             let mut state = self.held.lock();
             state.lease = Some(lease);
+            if let Some((deadline, certain_until)) = self.renewed {
+                state.deadline = deadline;
+                state.certain_until = Some(certain_until);
+            }
             state.claim != Claim::No
         };
         if claimed {

@@ -122,8 +122,9 @@ impl Segment {
 /// another one to the service behind, so it never takes a route that protects less than the
 /// default policy, and none that is not enabled. Less is: not to require a key, to read it from
 /// another header, to leave out a method, to keep keys, hold or lease for a shorter time, not to
-/// renew, or to release unknown outcomes, where the default does otherwise. Such a path takes the
-/// next match, or the default.
+/// renew, to cancel, to fail open, to have other principals, to release unknown outcomes, or to
+/// have a status free a key sooner, where the default does otherwise. Such a path takes the next
+/// match, or the default.
 ///
 /// ```
 /// use leasehold_http::{Pattern, Policy, Routes};

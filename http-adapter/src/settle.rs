@@ -6,7 +6,6 @@
 use std::error::Error;
 
 use leasehold::{CommitError, LeaseStore, Outcome, ReleaseError, RenewError, Verdict};
-use tokio::time::Instant;
 
 use crate::metrics::Verb;
 use crate::run::{Grant, Run};
@@ -69,10 +68,9 @@ impl<S: LeaseStore> Run<S> {
     /// flight for what is left of the lease.
     async fn hold(&self, grant: &mut Grant) {
         let hold_ttl = self.prepared.policy.hold_ttl;
-        let begun = Instant::now();
         let call = self.shared.store().renew(&mut grant.lease, hold_ttl);
         match timed(Verb::Renew, &self.prepared, call).await {
-            Ok(Ok(deadline)) => grant.held.renewed(deadline, begun + hold_ttl.get()),
+            Ok(Ok(deadline)) => grant.held.renewed(deadline),
             Ok(Err(error)) => {
                 if matches!(error, RenewError::Superseded) {
                     grant.held.lose();

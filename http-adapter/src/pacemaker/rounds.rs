@@ -6,7 +6,7 @@
 
 use std::error::Error;
 use std::future::{Future, poll_fn};
-use std::pin::pin;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use super::pace::{pace, retry_pause};
 use super::roster::{Called, Due, Roster};
 use crate::held::{HeldLease, Loan};
 use crate::metrics::Verb;
-use crate::timed::{Slow, timed};
+use crate::timed::{Slow, within};
 
 /// Most renewals that are under way at once. Arbitrary: far more than a store answers in parallel,
 /// and few enough not to flood one that has just come back.
@@ -70,6 +70,7 @@ pub(super) async fn make<S: LeaseStore>(mut shift: Shift<S>) {
     let roster = &ward.roster;
     let mut under_way = FuturesUnordered::new();
     let mut called = Vec::new();
+    let mut spare: Option<Pin<Box<_>>> = None;
     loop {
         // Made before the look, so that it hears of what is entered meanwhile.
         let mut sooner = pin!(ward.sooner.notified());
@@ -81,12 +82,26 @@ pub(super) async fn make<S: LeaseStore>(mut shift: Shift<S>) {
         };
         let room = UNDER_WAY_MAX.saturating_sub(under_way.len());
         let outlook = roster.look(time, room, due_again, &mut called);
-        let mut next = outlook.next;
+        let (mut next, mut begun) = (outlook.next, now);
         for called in called.drain(..) {
-            let mut renewal = Box::pin(renew(&ward, called));
+            let renewal = renew(&ward, called, begun);
+            // What the store answers at once needs no memory of its own.
+            let mut renewal = match spare.take() {
+                None => Box::pin(renewal),
+                Some(mut spare) => {
+                    Pin::set(&mut spare, renewal);
+                    spare
+                }
+            };
             match poll_fn(|cx| Poll::Ready(renewal.as_mut().poll(cx))).await {
-                Poll::Ready(again) => next = next.min(again),
-                Poll::Pending => under_way.push(renewal),
+                Poll::Ready(ended) => {
+                    (next, begun) = (next.min(ended.again), ended.at);
+                    spare = Some(renewal);
+                }
+                Poll::Pending => {
+                    under_way.push(renewal);
+                    begun = Instant::now();
+                }
             }
         }
         // Ends: what was called is due again only after its time.
@@ -96,14 +111,12 @@ pub(super) async fn make<S: LeaseStore>(mut shift: Shift<S>) {
         }
         let idle = !outlook.any && under_way.is_empty();
         loop {
-            let wake = match (idle, outlook.more) {
-                (true, _) => now + IDLE,
-                (false, true) => roster.moment(u64::MAX, now),
-                (false, false) => roster.moment(next, now),
-            };
+            // What is due and has no room waits for room.
+            let next_look = if outlook.more { u64::MAX } else { next };
+            let wake = if idle { now + IDLE } else { roster.moment(next_look, now) };
             tokio::select! {
                 biased;
-                Some(again) = under_way.next(), if !under_way.is_empty() => {
+                Some(Ended { again, .. }) = under_way.next(), if !under_way.is_empty() => {
                     next = next.min(again);
                     if outlook.more && under_way.len() <= UNDER_WAY_MAX / 2 {
                         break;
@@ -124,40 +137,51 @@ pub(super) async fn make<S: LeaseStore>(mut shift: Shift<S>) {
     }
 }
 
-/// Renews one lease; gives the time of another attempt, if one is to be made sooner than usual.
-async fn renew<S: LeaseStore>(ward: &Ward<S>, called: Called) -> u64 {
+/// The end of a renewal.
+struct Ended {
+    at: Instant,
+    /// When to try again, if that is sooner than usual.
+    again: u64,
+}
+
+/// Renews one lease, from this moment on.
+async fn renew<S: LeaseStore>(ward: &Ward<S>, called: Called, begun: Instant) -> Ended {
     let held = &called.held;
     let mut loan = Loan::of(held);
-    let Some(lease) = loan.lease() else { return u64::MAX };
+    // Its request has it, or another renewal.
+    let Some(lease) = loan.lease() else { return Ended { at: begun, again: u64::MAX } };
     let prepared = held.prepared();
     let lease_ttl = prepared.policy.lease_ttl;
-    let begun = Instant::now();
-    let call = ward.store.renew(lease, lease_ttl);
+    let call = within(prepared.policy.store_timeout, ward.store.renew(lease, lease_ttl));
     let answer = tokio::select! {
         biased;
-        answer = timed(Verb::Renew, prepared, call) => answer,
-        () = held.claimed() => return u64::MAX,
+        answer = call => Some(answer),
+        () = held.claimed() => None,
     };
-    match answer {
-        Ok(Ok(deadline)) => {
+    let at = Instant::now();
+    prepared.handles.observe(Verb::Renew, at.saturating_duration_since(begun));
+    let again = match answer {
+        Some(Ok(Ok(deadline))) => {
             prepared.handles.renewals.inc();
-            held.renewed(deadline, begun + lease_ttl.get());
+            loan.renewed(deadline, begun + lease_ttl.get());
             u64::MAX
         }
-        Ok(Err(RenewError::Superseded)) => {
+        Some(Ok(Err(RenewError::Superseded))) => {
             held.lose();
             ward.roster.put_off(&called, Roster::never())
         }
-        Ok(Err(error)) => again(ward, &called, &error),
-        Err(slow @ Slow) => again(ward, &called, &slow),
-    }
+        Some(Ok(Err(error))) => again(ward, &called, &error, at),
+        Some(Err(slow @ Slow)) => again(ward, &called, &slow, at),
+        // Broken off.
+        None => u64::MAX,
+    };
+    Ended { at, again }
 }
 
 /// Plans another attempt after a renewal that failed.
-fn again<S>(ward: &Ward<S>, called: &Called, error: &(dyn Error + 'static)) -> u64 {
+fn again<S>(ward: &Ward<S>, called: &Called, error: &(dyn Error + 'static), now: Instant) -> u64 {
     let held = &called.held;
     tracing::warn!(address = %held.address(), error, "renewal failed");
-    let now = Instant::now();
     let ttl = held.prepared().policy.lease_ttl.get();
     let left = held.certain_until().saturating_duration_since(now);
     ward.roster.put_off(called, ward.roster.retry(now, retry_pause(left, ttl)))

@@ -139,6 +139,9 @@ fn dot_segments_take_no_route_that_protects_less_than_the_default() {
     weaker.push(Policy::default().ttl(short));
     weaker.push(Policy::default().hold_ttl(short));
     weaker.push(Policy::default().lease_ttl(short));
+    weaker.push(Policy::default().on_disconnect(crate::policy::OnDisconnect::Cancel));
+    let frees = crate::Verdicts::default().with(200..=299, leasehold::Verdict::Release);
+    weaker.push(Policy::default().verdicts(frees.expect("no conflict")));
     for policy in weaker {
         assert_eq!(found(policy.clone(), "/r/x"), Some(0), "{policy:?}");
         for path in ["/r/../orders", "/r/%2e%2e/orders"] {

@@ -126,7 +126,24 @@ impl Raw {
     /// The next connection of a listener.
     pub(super) async fn accept(listener: &TcpListener) -> Self {
         let (stream, _) = soon("a connection", listener.accept()).await.expect("accepted");
+        Self::of(stream)
+    }
+
+    pub(super) const fn of(stream: TcpStream) -> Self {
         Self { stream, read: Vec::new() }
+    }
+
+    /// Reads until `text` has come, or the other side closes.
+    pub(super) async fn has_come(&mut self, text: &str) -> bool {
+        soon(text, async {
+            while !self.read.windows(text.len()).any(|part| part == text.as_bytes()) {
+                if matches!(self.stream.read_buf(&mut self.read).await, Ok(0) | Err(_)) {
+                    return false;
+                }
+            }
+            true
+        })
+        .await
     }
 
     pub(super) async fn send(&mut self, text: &str) {

@@ -9,7 +9,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
-use super::client::Call;
+use super::client::{Call, Raw};
 use super::process::Gateway;
 use super::upstream::{Script, Upstream, gate};
 use super::{new_key, soon};
@@ -128,5 +128,76 @@ async fn silent_connections_to_the_admin_address_do_not_hide_the_health() {
     assert_eq!(health.send(admin).await.status, 200);
     for stream in silent {
         end(stream).await;
+    }
+}
+
+/// Lets this process have so many connections, if the system does.
+fn raise_open_files(count: u64) {
+    let limit = rlimit::increase_nofile_limit(count).expect("a limit");
+    assert!(limit >= count, "the hard limit on open files is {limit}, and {count} are needed");
+}
+
+#[tokio::test]
+async fn a_thousand_idle_connections_do_not_hold_up_the_traffic_beside_them() {
+    raise_open_files(2048);
+    let upstream = Upstream::start().await;
+    let top = "header-read-timeout = \"1h\"\nbody-read-timeout = \"1h\"";
+    let gateway = Gateway::start_with(upstream.address, top, "", &[]).await;
+    let half_body = |number: usize| {
+        format!(
+            "POST /idle HTTP/1.1\r\nHost: a\r\nIdempotency-Key: idle-{number}\r\n\
+             Content-Length: 9\r\n\r\nhalf"
+        )
+    };
+    let mut idle = Vec::new();
+    for number in 0..1000 {
+        let words = match number % 5 {
+            0 => String::new(),
+            1 => "POST /x HTT".to_owned(),
+            2 => PREFACE.to_owned(),
+            3 => format!("{PREFACE}{ENDLESS_HEADERS}"),
+            _ => half_body(number),
+        };
+        idle.push(say(gateway.address, &words).await);
+    }
+    for _ in 0..50 {
+        let call = Call::post("/orders", &new_key());
+        assert_eq!(call.clone().send(gateway.address).await.status, 201);
+        assert_eq!(call.send(gateway.address).await.kind(), "duplicate");
+    }
+    assert_eq!(Call::post("/orders", &new_key()).send_h2(gateway.address).await.status, 201);
+    drop(idle);
+    let running = async { while gateway.metric("leasehold_running").await != Some(0.0) {} };
+    soon("the end of the broken uploads", running).await;
+    let released = "leasehold_verdicts_total{namespace=\"default\",verdict=\"release\"}";
+    assert_eq!(gateway.metric(released).await, Some(200.0));
+}
+
+#[tokio::test]
+async fn a_client_that_reads_nothing_keeps_nothing_open() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    let address = listener.local_addr().expect("an address");
+    let top = "body-read-timeout = \"300ms\"";
+    let gateway = Gateway::start_with(address, top, "", &[]).await;
+    let files = gateway.open_files();
+    for request in [
+        "GET / HTTP/1.1\r\nHost: a\r\n\r\n".to_owned(),
+        format!(
+            "POST / HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {}\r\nContent-Length: 0\r\n\r\n",
+            new_key()
+        ),
+    ] {
+        let unread = say(gateway.address, &request).await;
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("\r\n\r\n").await;
+        upstream.send("HTTP/1.1 201 Created\r\nContent-Length: 1000000000\r\n\r\n").await;
+        upstream.send_until_closed("x").await;
+        soon("the end of the connections", async {
+            while gateway.open_files() > files {
+                tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+            }
+        })
+        .await;
+        drop(unread);
     }
 }

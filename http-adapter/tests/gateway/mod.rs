@@ -7,6 +7,7 @@ mod upstream;
 mod basics;
 mod configuration;
 mod demo;
+mod disconnect;
 mod fingerprint;
 mod idle;
 mod lifecycle;
@@ -17,6 +18,7 @@ mod records;
 mod replay;
 mod storm;
 mod unknown;
+mod verdicts;
 
 use std::future::Future;
 use std::sync::Mutex;

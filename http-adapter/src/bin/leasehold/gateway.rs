@@ -103,6 +103,7 @@ impl Gateway {
             limits: server::Limits {
                 connections: config.server.max_connections,
                 header_read: config.server.header_read_timeout.0,
+                write: config.server.body_read_timeout.0,
             },
             grace: config.server.shutdown_grace.0,
             _sweeper: Sweeper::start(&store, config.store.cleanup_interval.0)?,

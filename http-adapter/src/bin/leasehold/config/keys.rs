@@ -32,7 +32,8 @@ pub(crate) struct ServerKeys {
     /// before it included.
     pub(crate) header_read_timeout: Span,
     /// How long a request's body may take in all. A client that is slower gets 408, and its key is
-    /// free: the upstream never had the whole request.
+    /// free: the upstream never had the whole request. Also how long a client may take none of the
+    /// bytes that are being written to it; its connection ends then.
     pub(crate) body_read_timeout: Span,
     /// Most handlers at once, those whose client has gone included.
     pub(crate) max_running: usize,

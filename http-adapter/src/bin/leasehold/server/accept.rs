@@ -40,6 +40,8 @@ pub(crate) struct Limits {
     pub(crate) connections: usize,
     /// For each request's head to come, idle time included.
     pub(crate) header_read: Duration,
+    /// For a client to take any byte of what is being written to it.
+    pub(crate) write: Duration,
 }
 
 /// The connections that are open.
@@ -88,7 +90,7 @@ impl Connections {
             while self.tasks.try_join_next().is_some() {}
             let (builder, front, stop) = (Arc::clone(&builder), front.clone(), stop.clone());
             self.tasks.spawn(async move {
-                serve(&builder, stream, peer, front, limits.header_read, stop).await;
+                serve(&builder, stream, peer, front, limits, stop).await;
             });
         }
     }

@@ -16,10 +16,11 @@ use leasehold_http::ResponseBody;
 use tokio::net::TcpStream;
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_io_timeout::TimeoutWriter;
 use tower_service::Service;
 
 use super::exchanges::Exchanges;
-use super::{Front, Lingering, Peer};
+use super::{Front, Limits, Lingering, Peer};
 
 /// How long a connection without an exchange may take to end once it was asked to. It owes nobody
 /// an answer: this is for the other side to hear that it ends.
@@ -28,14 +29,14 @@ const LINGER: Duration = Duration::from_secs(1);
 /// How often a connection of HTTP/2 with open streams is looked at again.
 const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Serves one connection to its end. `idle_max` is for its first request to come, and on HTTP/2
-/// for each next one; HTTP/1.1 has a timer of its own for that.
+/// Serves one connection to its end. Its first request has the time of a head to come, and on
+/// HTTP/2 each next one; HTTP/1.1 has a timer of its own for that.
 pub(super) async fn serve<S, R>(
     builder: &Builder<TokioExecutor>,
     stream: TcpStream,
     peer: Peer,
     front: Front<S>,
-    idle_max: Duration,
+    limits: Limits,
     mut stop: watch::Receiver<bool>,
 ) where
     S: Service<Request<Lingering>, Response = Response<ResponseBody<ResponseBody<R>>>>,
@@ -63,8 +64,12 @@ pub(super) async fn serve<S, R>(
             Ok::<_, Infallible>(response.map(|body| open.until_the_end_of(body)))
         }
     });
+    // Else a client that reads no further keeps its connection and the upstream's for ever.
+    let mut stream = TimeoutWriter::new(stream);
+    stream.set_timeout(Some(limits.write));
     let mut connection =
-        pin!(builder.serve_connection_with_upgrades(TokioIo::new(stream), service));
+        pin!(builder.serve_connection_with_upgrades(TokioIo::new(Box::pin(stream)), service));
+    let idle_max = limits.header_read;
     let mut watch = Watch { exchanges, idle_max, begun: Instant::now(), stopped: None };
     let mut look = pin!(tokio::time::sleep(idle_max));
     let mut looking = true;
