@@ -138,6 +138,12 @@ pub trait LeaseStore: Send + Sync + 'static {
     fn usage(&self) -> Option<Usage> {
         None
     }
+
+    /// Whether leases may be granted and settled by others than the users of this value, so that
+    /// who waits for a lease's end has to ask now and then.
+    fn is_shared(&self) -> bool {
+        true
+    }
 }
 
 /// How full a bounded store is.
@@ -217,5 +223,9 @@ impl<S: LeaseStore> LeaseStore for std::sync::Arc<S> {
 
     fn usage(&self) -> Option<Usage> {
         S::usage(self)
+    }
+
+    fn is_shared(&self) -> bool {
+        S::is_shared(self)
     }
 }

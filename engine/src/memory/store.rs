@@ -63,4 +63,9 @@ impl LeaseStore for MemoryStore {
     fn usage(&self) -> Option<Usage> {
         Some(Self::usage(self))
     }
+
+    /// No: what happens to its leases happens in this process.
+    fn is_shared(&self) -> bool {
+        false
+    }
 }
