@@ -22,7 +22,8 @@ pin_project! {
     /// # Cancel safety
     ///
     /// Dropping it does not stop a protected request that has begun (rule 4.6): what is left is
-    /// spawned on the current tokio runtime, and its verdict counts. Where the policy's
+    /// spawned on the current tokio runtime, and its verdict counts. One that still waits for
+    /// another's end is not run any more. Where the policy's
     /// [`on_disconnect`](crate::Policy::on_disconnect) is `Cancel`, what is spawned drops the
     /// handler and releases the lease; if the handler has ended, its verdict counts all the same.
     /// Where there is no runtime, or it is ending, the handler is dropped here, and its lease ends

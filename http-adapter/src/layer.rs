@@ -14,14 +14,17 @@ use tower_layer::Layer;
 
 use crate::buffer::Budget;
 use crate::classifier::ErrorClassifier;
+use crate::ledger::Ledger;
 use crate::metrics::{Handles, Metrics};
 use crate::pacemaker::Pacemaker;
+use crate::pending::{Pending, PendingCommits};
 use crate::policy::Policy;
 use crate::problem::{Asker, ProblemRenderer};
 use crate::resolver::KeyResolver;
 use crate::route::Routes;
 use crate::running::Running;
 use crate::service::Idempotent;
+use crate::waiting::Waiting;
 
 /// The bounds that hold for one layer as a whole.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +39,8 @@ pub(crate) struct Bounds {
     pub(crate) waiters: usize,
     /// Most commits that wait to be repeated (rule 4.7).
     pub(crate) pending_commits: usize,
+    /// How long after its lease's end a commit may still land (rule 4.7).
+    pub(crate) late_grace: Duration,
 }
 
 impl Default for Bounds {
@@ -46,6 +51,7 @@ impl Default for Bounds {
             buffered_bytes: 256 << 20,
             waiters: 1000,
             pending_commits: 1000,
+            late_grace: Duration::from_secs(30),
         }
     }
 }
@@ -95,6 +101,7 @@ pub(crate) struct Shared<S> {
     /// For the bodies that wait in memory.
     pub(crate) budget: Budget,
     pub(crate) pacemaker: Pacemaker<S>,
+    pub(crate) ledger: Arc<Ledger<S>>,
     parts: Parts<S>,
     /// One per route, in their order.
     table: Vec<Arc<Prepared>>,
@@ -152,8 +159,12 @@ impl<S: Clone> Shared<S> {
         }
         let running = Running::new(parts.bounds.running, parts.metrics.running());
         let pacemaker = Pacemaker::new(parts.store.clone());
-        let budget = Budget::new(parts.bounds.buffered_bytes);
-        Self { running, pacemaker, budget, parts, table, default, handles, other: OnceLock::new() }
+        let bounds = parts.bounds;
+        let budget = Budget::new(bounds.buffered_bytes);
+        let pending = Pending::new(parts.store.clone(), bounds.pending_commits, bounds.late_grace);
+        let ledger = Arc::new(Ledger::new(Waiting::new(bounds.waiters), pending));
+        let other = OnceLock::new();
+        Self { running, pacemaker, budget, ledger, parts, table, default, handles, other }
     }
 }
 
@@ -171,7 +182,9 @@ impl<S> Shared<S> {
     pub(crate) fn resolver(&self) -> Option<&dyn KeyResolver> {
         self.parts.resolver.as_deref()
     }
+}
 
+impl<S> Shared<S> {
     /// What holds for a raw path.
     pub(crate) fn prepared(&self, path: &str) -> &Arc<Prepared> {
         let index = self.parts.routes.find(path);
@@ -257,7 +270,9 @@ impl<S: LeaseStore + Clone> IdempotentLayer<S> {
         self.with(|parts| parts.bounds.waiters = max_waiters)
     }
 
-    /// Bounds how many failed commits wait to be repeated. Default 1,000.
+    /// Bounds how many failed commits, and outcomes with them, wait to be repeated. Outcomes are
+    /// dropped first, the oldest first; then a commit that fails is given up at once, and its key
+    /// is free when its lease ends. Default 1,000.
     #[must_use]
     pub fn max_pending_commits(self, max_pending_commits: usize) -> Self {
         self.with(|parts| parts.bounds.pending_commits = max_pending_commits)
@@ -287,6 +302,19 @@ impl<S: LeaseStore + Clone> IdempotentLayer<S> {
     #[must_use]
     pub fn namespaces(self, namespaces: impl IntoIterator<Item = Namespace>) -> Self {
         self.with(|parts| parts.namespaces = namespaces.into_iter().collect())
+    }
+
+    /// Says how long after a lease's end the store may still take its commit: as long as that a
+    /// failed commit is repeated. Default 30 s, as the memory store's own default.
+    #[must_use]
+    pub fn late_grace(self, late_grace: Duration) -> Self {
+        self.with(|parts| parts.bounds.late_grace = late_grace)
+    }
+
+    /// The commits that wait to be repeated behind this layer: for a server's shutdown.
+    #[must_use]
+    pub fn pending_commits(&self) -> PendingCommits {
+        self.shared.ledger.pending.commits()
     }
 
     /// The requests that are running behind this layer: for a server's shutdown.

@@ -50,8 +50,10 @@
 #![forbid(unsafe_code)]
 
 mod admission;
+mod asking;
 mod body;
 mod buffer;
+mod by_address;
 mod capture;
 mod classifier;
 mod client;
@@ -62,10 +64,14 @@ mod intake;
 mod key;
 mod key_refusal;
 mod layer;
+mod ledger;
 mod metrics;
+mod open_runs;
 mod overriding;
 mod owner;
 mod pacemaker;
+mod pauses;
+mod pending;
 mod policy;
 mod principal;
 mod problem;
@@ -78,10 +84,12 @@ mod route;
 mod run;
 mod running;
 mod scope;
+mod seldom;
 mod service;
 mod settle;
 mod timed;
 mod verdict;
+mod waiting;
 
 pub use body::ResponseBody;
 pub use classifier::{ErrorClassifier, HandlerEnd};
@@ -91,6 +99,7 @@ pub use key_refusal::KeyRefusal;
 pub use layer::IdempotentLayer;
 pub use metrics::Metrics;
 pub use overriding::Override;
+pub use pending::PendingCommits;
 pub use policy::{
     Duplicate, ErrorFormat, FingerprintMode, KeySyntax, OnDisconnect, Policy, UnknownOutcome,
     Verdicts, VerdictsError,

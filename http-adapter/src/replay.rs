@@ -15,13 +15,13 @@ use http::header::{
 };
 use http::{HeaderMap, HeaderName, HeaderValue, Response, StatusCode};
 use http_body::Body;
-use leasehold::{LeaseStore, Outcome};
+use leasehold::{Lease, LeaseStore, Outcome, Terms};
 
 use crate::body::ResponseBody;
 use crate::capture::{Copied, Keeper, Streaming};
 use crate::policy::{OnDisconnect, Policy};
 use crate::record::Record;
-use crate::run::{Grant, Run};
+use crate::run::{Right, Run};
 use crate::timed::within;
 
 /// Headers that are never replayed, beside those that begin with `proxy-` and those that
@@ -52,7 +52,8 @@ impl<S: LeaseStore + Clone> Run<S> {
     /// kept while it passes, and is there for replays before its last byte leaves.
     pub(crate) async fn commit_and_keep<R>(
         &self,
-        mut grant: Grant,
+        right: Right,
+        terms: Terms,
         response: Response<R>,
     ) -> Response<ResponseBody<R>>
     where
@@ -67,7 +68,7 @@ impl<S: LeaseStore + Clone> Run<S> {
             || forbids_storing(&parts.headers)
             || (!no_body && body.size_hint().lower() > policy.max_replay_body as u64);
         if refused {
-            self.commit(&mut grant, None).await;
+            self.commit(right, terms, None).await;
             return Response::from_parts(parts, ResponseBody::inner(body));
         }
         let mut record = Record {
@@ -79,7 +80,7 @@ impl<S: LeaseStore + Clone> Run<S> {
         let length = content_length(&parts.headers);
         if no_body {
             keep_length(&mut record, length.or(body.size_hint().exact()));
-            self.commit(&mut grant, record.encode().map(Outcome::new)).await;
+            self.commit(right, terms, record.encode().map(Outcome::new)).await;
             return Response::from_parts(parts, ResponseBody::inner(body));
         }
         let copied = Copied::new(self.shared.budget.buffer(), policy.max_replay_body, length);
@@ -87,14 +88,14 @@ impl<S: LeaseStore + Clone> Run<S> {
         // A panic of the body's must find the lease settled (rule 4.5).
         let reading = AssertUnwindSafe(poll_fn(|cx| body.as_mut().poll_ready(cx)));
         if let Err(panic) = reading.catch_unwind().await {
-            self.commit(&mut grant, None).await;
+            self.commit(right, terms, None).await;
             resume_unwind(panic);
         }
         if let Some(whole) = body.as_mut().take_whole() {
             record.body = whole;
-            self.commit(&mut grant, record.encode().map(Outcome::new)).await;
-        } else if self.commit(&mut grant, None).await {
-            body.as_mut().keep(self.keeper(grant, record));
+            self.commit(right, terms, record.encode().map(Outcome::new)).await;
+        } else if let Some(lease) = self.commit(right, terms, None).await {
+            body.as_mut().keep(self.keeper(lease, record));
         } else {
             body.as_mut().give_up();
         }
@@ -102,9 +103,9 @@ impl<S: LeaseStore + Clone> Run<S> {
     }
 
     /// What a body needs to be kept once its lease is committed.
-    fn keeper(&self, grant: Grant, record: Record) -> Keeper {
+    fn keeper(&self, lease: Lease, record: Record) -> Keeper {
         let (store, prepared) = (self.shared.store().clone(), Arc::clone(&self.prepared));
-        let (address, lease) = (self.address, grant.lease);
+        let address = self.address;
         Keeper {
             record,
             attach: Some(Box::new(move |outcome| {

@@ -15,23 +15,24 @@ use bytes::Bytes;
 use futures_util::FutureExt;
 use http::{Request, Response};
 use http_body::Body;
-use leasehold::{AcquireError, Address, Fingerprint, Lease, LeaseStore, Terms, Verdict};
+use leasehold::{AcquireError, Address, Lease, LeaseStore, Terms, Verdict};
 use tokio::time::Instant;
 use tower_service::Service;
 
-use crate::admission::{Answer, admit, is_unheard};
+use crate::admission::{Answer, admit};
 use crate::body::ResponseBody;
 use crate::client::Client;
 use crate::held::HeldLease;
 use crate::layer::{Prepared, Shared};
-use crate::metrics::Verb;
+use crate::ledger::Access;
+use crate::open_runs::OpenRun;
 use crate::owner::Owner;
-use crate::policy::{Duplicate, FingerprintMode};
+use crate::policy::{Duplicate, FingerprintMode, OnDisconnect};
 use crate::problem::{Asker, Problem};
 use crate::refusal::Refusal;
 use crate::request_body::RequestBody;
 use crate::running::Place;
-use crate::timed::{timed, within};
+use crate::timed::within;
 use crate::verdict::{self, Judge};
 
 /// What one protected request needs besides its handler.
@@ -45,8 +46,18 @@ pub(crate) struct Run<S> {
     pub(crate) asker: Asker,
     /// Given back when the request has ended, be its client there or not.
     pub(crate) place: Place,
-    /// Its client, if the handler is to end when it goes away.
+    /// Dropped after the place: whoever is woken by it may need that one.
+    pub(crate) ledger: Access<S>,
+    /// Its client, if anything of the request ends when it goes away.
     pub(crate) client: Option<Client>,
+}
+
+/// By what right a handler runs.
+pub(crate) struct Right {
+    /// None if the store did not answer and the policy fails open (rule 3.8).
+    pub(crate) grant: Option<Grant>,
+    /// The entry of the run, if the policy fails open.
+    pub(crate) open: Option<OpenRun>,
 }
 
 /// A lease that was granted, with what its handler sees of it.
@@ -68,9 +79,19 @@ enum End<R, E> {
 }
 
 impl<S> Run<S> {
-    /// Ends when the client has gone, if that matters. Whatever waits, except for the store's
-    /// answer, is to wait for this beside it.
+    /// Ends when the client has gone, if its handler is to end then.
     pub(crate) async fn client_left(&self) {
+        if self.prepared.policy.on_disconnect == OnDisconnect::Cancel {
+            self.waiter_left().await;
+        } else {
+            pending().await
+        }
+    }
+
+    /// Ends when the client has gone. For what must not begin then: before that nothing of the
+    /// request has run. Whatever waits, except for the store's answer, is to wait for this or the
+    /// other beside it.
+    pub(crate) async fn waiter_left(&self) {
         match &self.client {
             Some(client) => client.left().await,
             None => pending().await,
@@ -82,7 +103,7 @@ impl<S: LeaseStore + Clone> Run<S> {
     /// Serves a request. The verdict is settled before this ends, and so before the response's
     /// head is sent (rule 4.4).
     pub(crate) async fn serve<Svc, B, R>(
-        self,
+        mut self,
         inner: Svc,
         request: Request<B>,
     ) -> Result<Response<ResponseBody<R>>, Svc::Error>
@@ -94,28 +115,36 @@ impl<S: LeaseStore + Clone> Run<S> {
         R::Data: From<Bytes>,
         R::Error: Send,
     {
-        let (mut request, grant) = match self.admit(request).await {
+        let (mut request, terms, right) = match self.admit(request).await {
             Ok(admitted) => admitted,
             Err(refusal) => return Ok(refusal.respond(&self.asker, &self.prepared.policy)),
         };
-        request.extensions_mut().insert(grant.held.clone());
-        let kept = self.shared.pacemaker.keep(grant);
+        self.ledger.begin();
+        let Right { grant, open } = right;
+        if let Some(grant) = &grant {
+            request.extensions_mut().insert(grant.held.clone());
+        }
+        let kept = grant.map(|grant| self.shared.pacemaker.keep(grant));
         let end = self.handle(inner, request).await;
         let verdict = self.verdict(&end);
         self.prepared.handles.count_verdict(verdict);
         tracing::debug!(address = %self.address, ?verdict, "the handler has ended");
-        let mut grant = kept.take_back(verdict != Verdict::Hold).await;
+        let grant = match kept {
+            Some(kept) => Some(kept.take_back(verdict != Verdict::Hold).await),
+            None => None,
+        };
+        let right = Right { grant, open };
         let end = match end {
             End::Answered(Ok(response))
                 if verdict == Verdict::Commit
                     && self.prepared.policy.duplicate == Duplicate::Replay =>
             {
                 // Boxed, so that requests without replays have no room for it.
-                return Ok(Box::pin(self.commit_and_keep(grant, response)).await);
+                return Ok(Box::pin(self.commit_and_keep(right, terms, response)).await);
             }
             end => end,
         };
-        self.settle(&mut grant, verdict).await;
+        self.settle(right, terms, verdict).await;
         match end {
             End::Answered(answer) => answer.map(|response| response.map(ResponseBody::inner)),
             End::Panicked(panic) => resume_unwind(panic),
@@ -125,42 +154,60 @@ impl<S: LeaseStore + Clone> Run<S> {
         }
     }
 
-    /// The request, perhaps with its body held back, and a lease for it.
+    /// The request, perhaps with its body held back, and the right to run it.
     async fn admit<B>(
-        &self,
+        &mut self,
         request: Request<B>,
-    ) -> Result<(Request<RequestBody<B>>, Grant), Refusal>
+    ) -> Result<(Request<RequestBody<B>>, Terms, Right), Refusal>
     where
         B: Body,
     {
+        let mut terms = Terms::new(self.prepared.policy.lease_ttl);
         if self.prepared.policy.fingerprint == FingerprintMode::Off {
-            return Ok((request.map(RequestBody::passing), self.acquire(None).await?));
+            let right = self.acquire(terms).await?;
+            return Ok((request.map(RequestBody::passing), terms, right));
         }
         // Boxed, so that requests without a fingerprint have no room for it.
         let (request, fingerprint) = Box::pin(self.hold_back(request)).await?;
-        Ok((request, self.acquire(fingerprint).await?))
+        terms.fingerprint = fingerprint;
+        let right = self.acquire(terms).await?;
+        Ok((request, terms, right))
     }
 
     /// Asks for a lease, and hears the answer even if the client goes away meanwhile: an acquire
     /// that is broken off may still be granted, and then nobody would release it.
-    async fn acquire(&self, fingerprint: Option<Fingerprint>) -> Result<Grant, Refusal> {
-        let since = Instant::now();
-        let mut terms = Terms::new(self.prepared.policy.lease_ttl);
-        terms.fingerprint = fingerprint;
-        let call = self.shared.store().acquire(self.address, terms);
-        let answer = timed(Verb::Acquire, &self.prepared, call).await;
-        self.log(&answer);
-        if is_unheard(&answer) {
-            self.abandon(terms);
+    async fn acquire(&mut self, terms: Terms) -> Result<Right, Refusal> {
+        let mut asked = self.ask(terms).await;
+        if asked.remaining().is_some() && !self.prepared.policy.wait.is_zero() {
+            // Boxed, so that those who need not wait do not carry it.
+            asked = Box::pin(self.wait(terms, asked)).await?;
         }
-        let lease = admit(answer, &self.prepared, self.owner)?;
+        if asked.is_unprotected() {
+            self.fail_open(&asked.answer);
+            return Ok(Right { grant: None, open: asked.open });
+        }
+        let lease = admit(asked.answer, &self.prepared, self.owner)?;
         let held = HeldLease::new(&lease, self.address, Arc::clone(&self.prepared));
         tracing::debug!(address = %self.address, token = %lease.token(), "granted");
-        Ok(Grant { lease, held, since })
+        let grant = Grant { lease, held, since: asked.since };
+        Ok(Right { grant: Some(grant), open: asked.open })
+    }
+
+    fn fail_open(&self, answer: &Answer) {
+        self.prepared.handles.fail_open.inc();
+        tracing::debug!(address = %self.address, "runs unprotected");
+        if let Some(others) = self.ledger.warnings.tell() {
+            let error: &(dyn std::error::Error + 'static) = match answer {
+                Ok(Ok(_)) => return,
+                Ok(Err(error)) => error,
+                Err(slow) => slow,
+            };
+            tracing::warn!(error, others, "the store did not answer, requests run unprotected");
+        }
     }
 
     /// A store that is full says so on every request, so that is no warning.
-    fn log(&self, answer: &Answer) {
+    pub(crate) fn log(&self, answer: &Answer) {
         let error: &(dyn std::error::Error + 'static) = match answer {
             Ok(Ok(_)) => return,
             Ok(Err(AcquireError::Full)) => {
@@ -174,9 +221,10 @@ impl<S: LeaseStore + Clone> Run<S> {
     }
 
     /// Tells the store, beside the refusal, to free what it may have granted unheard.
-    fn abandon(&self, terms: Terms) {
+    pub(crate) fn abandon(&self, terms: Terms) {
         let (store, address) = (self.shared.store().clone(), self.address);
         let limit = self.prepared.policy.store_timeout;
+        let ledger = self.ledger.shared();
         // Without a runtime a lease that was granted ends by itself.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
@@ -184,6 +232,8 @@ impl<S: LeaseStore + Clone> Run<S> {
                 if !matches!(answer, Ok(Ok(()))) {
                     tracing::debug!(%address, "abandon failed, a lease may run out by itself");
                 }
+                // Whoever has met that lease may run now.
+                ledger.waiting.tell(&address);
             });
         }
     }

@@ -8,8 +8,11 @@ use tokio::sync::{Notify, Semaphore, watch};
 /// The protected requests that are running behind one layer, those whose client has gone included.
 /// A clone looks at the same ones.
 ///
-/// A server that shuts down stops accepting, waits for [`Running::idle`] as long as its grace
-/// allows, and then calls [`Running::cut`] and waits once more, for the leases to be settled.
+/// Duplicates that wait for another's end are not among them: they hold no place.
+///
+/// A server that shuts down stops accepting, calls [`Running::drain`], waits for [`Running::idle`]
+/// as long as its grace allows, and then calls [`Running::cut`] and waits once more, for the leases
+/// to be settled.
 #[derive(Clone, Debug)]
 pub struct Running {
     shared: Arc<Shared>,
@@ -21,8 +24,18 @@ struct Shared {
     max: usize,
     /// Told whenever the last running request ends.
     idle: Notify,
-    cut: watch::Sender<bool>,
+    stage: watch::Sender<Stage>,
     gauge: Gauge,
+}
+
+/// How far a shutdown has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Stage {
+    Open,
+    /// Nobody waits for another's end any more.
+    Draining,
+    /// No handler runs any more.
+    Cut,
 }
 
 impl Running {
@@ -33,7 +46,7 @@ impl Running {
             places: Semaphore::new(max),
             max,
             idle: Notify::new(),
-            cut: watch::Sender::new(false),
+            stage: watch::Sender::new(Stage::Open),
             gauge,
         };
         Self { shared: Arc::new(shared) }
@@ -62,20 +75,27 @@ impl Running {
         }
     }
 
+    /// Ends all waiting, now and from now on: duplicates of running requests are told at once that
+    /// they are in flight. For the beginning of a shutdown, which would else wait for the waiters'
+    /// connections.
+    pub fn drain(&self) {
+        self.advance(Stage::Draining);
+    }
+
     /// Drops every handler that is running, now and from now on. Each lease is settled as an
     /// unknown outcome, and the client, if it is still there, gets a 504. New requests are refused.
     pub fn cut(&self) {
-        self.shared.cut.send_replace(true);
+        self.advance(Stage::Cut);
+    }
+
+    fn advance(&self, to: Stage) {
+        self.shared.stage.send_modify(|stage| *stage = (*stage).max(to));
     }
 
     /// A place for one more request, if there is one.
     pub(crate) fn enter(&self) -> Option<Place> {
-        if *self.shared.cut.borrow() {
-            return None;
-        }
-        self.shared.places.try_acquire().ok()?.forget();
-        self.shared.gauge.inc();
-        Some(Place { shared: Arc::clone(&self.shared) })
+        let mut place = Place { shared: Arc::clone(&self.shared), taken: false };
+        place.enter_again().then_some(place)
     }
 }
 
@@ -83,6 +103,7 @@ impl Running {
 #[derive(Debug)]
 pub(crate) struct Place {
     shared: Arc<Shared>,
+    taken: bool,
 }
 
 impl Place {
@@ -93,20 +114,54 @@ impl Place {
 
     /// Waits until running handlers are cut.
     pub(crate) async fn cut(&self) {
-        let mut cut = self.shared.cut.subscribe();
-        // The sender lives as long as this place does, so this cannot end for another reason.
-        drop(cut.wait_for(|cut| *cut).await);
+        self.reached(Stage::Cut).await;
     }
-}
 
-impl Drop for Place {
-    fn drop(&mut self) {
+    /// Waits until nobody is to wait for another's end any more.
+    pub(crate) async fn draining(&self) {
+        self.reached(Stage::Draining).await;
+    }
+
+    async fn reached(&self, least: Stage) {
+        let mut stage = self.shared.stage.subscribe();
+        // The sender lives as long as this place does, so this cannot end for another reason.
+        drop(stage.wait_for(|stage| *stage >= least).await);
+    }
+
+    /// Gives the place back before the request's end. What runs then is not counted.
+    pub(crate) fn leave(&mut self) {
+        if !std::mem::replace(&mut self.taken, false) {
+            return;
+        }
         self.shared.gauge.dec();
         self.shared.places.add_permits(1);
         // Whoever gives back the last place sees all of them, and tells.
         if self.shared.places.available_permits() == self.shared.max {
             self.shared.idle.notify_waiters();
         }
+    }
+
+    /// Takes a place, if there is one and handlers may run.
+    pub(crate) fn enter_again(&mut self) -> bool {
+        if self.taken {
+            return true;
+        }
+        if *self.shared.stage.borrow() == Stage::Cut {
+            return false;
+        }
+        let Ok(permit) = self.shared.places.try_acquire() else {
+            return false;
+        };
+        permit.forget();
+        self.shared.gauge.inc();
+        self.taken = true;
+        true
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.leave();
     }
 }
 
@@ -142,6 +197,42 @@ mod tests {
         assert!((&mut idle).now_or_never().is_none());
         drop(second);
         idle.await;
+    }
+
+    #[tokio::test]
+    async fn a_place_that_was_left_is_free_and_may_be_taken_again() {
+        let gauge = Gauge::default();
+        let running = Running::new(1, gauge.clone());
+        let mut first = running.enter().expect("a place");
+        first.leave();
+        first.leave();
+        running.idle().await;
+        let second = running.enter().expect("a place");
+        assert!(!first.enter_again());
+        assert_eq!((running.count(), gauge.get()), (1, 1));
+        drop(second);
+        assert!(first.enter_again() && first.enter_again());
+        assert_eq!((running.count(), gauge.get()), (1, 1));
+        first.leave();
+        running.cut();
+        assert!(!first.enter_again());
+        drop(first);
+        assert_eq!((running.count(), gauge.get()), (0, 0));
+    }
+
+    #[tokio::test]
+    async fn draining_ends_waiting_alone() {
+        let running = Running::new(8, Gauge::default());
+        let place = running.enter().expect("a place");
+        assert!(place.draining().now_or_never().is_none());
+        running.drain();
+        place.draining().await;
+        assert!(place.cut().now_or_never().is_none());
+        assert!(running.enter().is_some());
+        running.cut();
+        running.drain();
+        place.cut().await;
+        place.draining().await;
     }
 
     #[tokio::test]

@@ -17,6 +17,7 @@ use crate::client::Client;
 use crate::future::ResponseFuture;
 use crate::key;
 use crate::layer::{Prepared, Shared};
+use crate::ledger::Access;
 use crate::overriding::Override;
 use crate::policy::OnDisconnect;
 use crate::principal;
@@ -122,9 +123,13 @@ where
         let next = self.inner.clone();
         let inner = std::mem::replace(&mut self.inner, next);
         let (shared, prepared) = (Arc::clone(&self.shared), Arc::clone(prepared));
-        let cancels = prepared.policy.on_disconnect == OnDisconnect::Cancel;
-        let client = cancels.then(Client::default);
-        let run = Run { shared, prepared, address, owner, asker, place, client: client.clone() };
+        let ledger = Access::new(&shared.ledger, address);
+        // Only who may wait, or is to end early, looks at his client: all others run to their end.
+        let policy = &prepared.policy;
+        let looks = !policy.wait.is_zero() || policy.on_disconnect == OnDisconnect::Cancel;
+        let client = looks.then(Client::default);
+        let run =
+            Run { shared, prepared, address, owner, asker, place, ledger, client: client.clone() };
         ResponseFuture::leased(Box::pin(run.serve(inner, request)), client)
     }
 }

@@ -5,39 +5,59 @@
 
 use std::error::Error;
 
-use leasehold::{CommitError, LeaseStore, Outcome, ReleaseError, RenewError, Verdict};
+use leasehold::{
+    CommitError, Lease, LeaseStore, Outcome, ReleaseError, RenewError, Terms, Verdict,
+};
 
 use crate::metrics::Verb;
-use crate::run::{Grant, Run};
+use crate::run::{Grant, Right, Run};
 use crate::timed::{Slow, timed};
 
-impl<S: LeaseStore> Run<S> {
-    /// Settles the lease. A failure is counted and logged, and the lease then ends by itself.
-    pub(crate) async fn settle(&self, grant: &mut Grant, verdict: Verdict) {
-        match verdict {
-            Verdict::Commit => {
-                self.commit(grant, None).await;
+impl<S: LeaseStore + Clone> Run<S> {
+    /// Settles the lease. A failure is counted and logged; a commit is then repeated in the
+    /// background, and after anything else the lease ends by itself.
+    pub(crate) async fn settle(&self, right: Right, terms: Terms, verdict: Verdict) {
+        match (right.grant, verdict) {
+            (grant, Verdict::Commit) => {
+                self.commit(Right { grant, open: right.open }, terms, None).await;
             }
-            Verdict::Release => self.release(grant).await,
-            Verdict::Hold => self.hold(grant).await,
+            (Some(mut grant), Verdict::Release) => self.release(&mut grant).await,
+            (Some(mut grant), Verdict::Hold) => self.hold(&mut grant).await,
+            // The store knows nothing of the run, so the key is free once the store is back.
+            (None, Verdict::Release | Verdict::Hold) => {}
         }
     }
 
-    /// Keeps the key; true if the store has said so.
-    pub(crate) async fn commit(&self, grant: &mut Grant, outcome: Option<Outcome>) -> bool {
+    /// Keeps the key, with what the run left; gives the lease back if the store has said so. Where
+    /// it has not, the commit is repeated in the background.
+    pub(crate) async fn commit(
+        &self,
+        right: Right,
+        terms: Terms,
+        outcome: Option<Outcome>,
+    ) -> Option<Lease> {
+        // Dropped at the end: at no moment does this process know nothing of the key.
+        let Right { grant, open: _open } = right;
+        let Some(mut grant) = grant else {
+            self.ledger.pending.record(self.address, &self.prepared, terms, outcome);
+            return None;
+        };
         let ttl = self.prepared.policy.ttl;
-        let call = self.shared.store().commit(&mut grant.lease, outcome, ttl);
+        let call = self.shared.store().commit(&mut grant.lease, outcome.clone(), ttl);
         match timed(Verb::Commit, &self.prepared, call).await {
-            Ok(Ok(())) => return true,
+            Ok(Ok(())) => return Some(grant.lease),
+            Ok(Err(error @ CommitError::Unavailable(_))) => self.commit_failed(&error),
             Ok(Err(error)) => {
                 if matches!(error, CommitError::Superseded) {
                     grant.held.lose();
                 }
                 self.commit_failed(&error);
+                return None;
             }
             Err(slow @ Slow) => self.commit_failed(&slow),
         }
-        false
+        self.ledger.pending.commit(self.address, &self.prepared, &terms, grant, outcome);
+        None
     }
 
     fn commit_failed(&self, error: &(dyn Error + 'static)) {
@@ -59,7 +79,7 @@ impl<S: LeaseStore> Run<S> {
         }
     }
 
-    fn release_failed(&self, error: &(dyn Error + 'static)) {
+    pub(crate) fn release_failed(&self, error: &(dyn Error + 'static)) {
         self.prepared.handles.release_errors.inc();
         tracing::warn!(address = %self.address, error, "release failed, the lease runs out");
     }

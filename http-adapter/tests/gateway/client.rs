@@ -62,6 +62,12 @@ impl Call {
         self.header("x-case", case)
     }
 
+    /// The key that it carries.
+    pub(super) fn key(&self) -> String {
+        let key = self.request.headers().get("idempotency-key").expect("a key");
+        key.to_str().expect("text").to_owned()
+    }
+
     pub(super) fn body(mut self, body: impl Into<Bytes>) -> Self {
         *self.request.body_mut() = body.into();
         self

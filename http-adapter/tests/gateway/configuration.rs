@@ -12,7 +12,7 @@ async fn a_bad_configuration_exits_2_with_one_line_that_names_the_key() {
         ("[idempotency]\nheader-name = \"bad name\"", "header-name"),
         ("[idempotency]\nduplicate = \"maybe\"", "duplicate"),
         ("[idempotency]\nrequired = \"yes\"", "required"),
-        ("[idempotency]\nwait = \"1s\"", "wait: not supported yet"),
+        ("[idempotency]\nstore = \"redis://host\"", "store: not supported yet"),
         ("[idempotency.verdict]\n200 = \"perhaps\"", "200"),
         ("[idempotency.verdict]\n2000 = \"commit\"", "2000"),
         ("no-such-top = 1", "no-such-top"),

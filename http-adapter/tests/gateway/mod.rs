@@ -19,6 +19,7 @@ mod replay;
 mod storm;
 mod unknown;
 mod verdicts;
+mod waiting;
 
 use std::future::Future;
 use std::sync::Mutex;

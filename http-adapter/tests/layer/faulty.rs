@@ -37,17 +37,29 @@ pub(crate) struct Faulty {
     faults: Arc<Mutex<VecDeque<(&'static str, Fault)>>>,
     /// Every call that was made, the lost ones included.
     pub(crate) calls: Seen<&'static str>,
+    /// Whether others may hold leases of it.
+    shared: bool,
     /// Fingerprints are given to the calls from this on, each another one.
     fingerprint: Arc<Mutex<Option<u8>>>,
 }
 
 impl Faulty {
     pub(crate) fn app(policy: Policy) -> App<Self> {
+        Self::app_with(policy, true)
+    }
+
+    /// One whose leases are those of this process alone.
+    pub(crate) fn local(policy: Policy) -> App<Self> {
+        Self::app_with(policy, false)
+    }
+
+    fn app_with(policy: Policy, shared: bool) -> App<Self> {
         let (store, clock) = memory(MemoryConfig::default());
         let faulty = Self {
             store: Arc::clone(&store),
             faults: Arc::default(),
             calls: Seen::default(),
+            shared,
             fingerprint: Arc::default(),
         };
         App::with_store(faulty, store, clock, Routes::new(policy))
@@ -157,5 +169,9 @@ impl LeaseStore for Faulty {
 
     fn close(&self) {
         self.store.close();
+    }
+
+    fn is_shared(&self) -> bool {
+        self.shared
     }
 }

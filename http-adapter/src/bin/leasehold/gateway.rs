@@ -6,11 +6,11 @@ use std::time::Duration;
 
 use http::HeaderName;
 use leasehold::{LeaseStore, MemoryStore, Sweeper};
-use leasehold_http::{IdempotentLayer, Metrics, RequestBody, Running};
+use leasehold_http::{IdempotentLayer, Metrics, PendingCommits, RequestBody, Running};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
-use tokio::time::timeout;
+use tokio::time::{Instant, timeout};
 use tower_layer::Layer;
 
 use crate::admin::Admin;
@@ -82,7 +82,8 @@ impl Gateway {
             .body_read_timeout(config.server.body_read_timeout.0)
             .max_buffered_bytes(config.server.max_buffered_bytes.get())
             .max_waiters(config.store.max_waiters)
-            .max_pending_commits(config.store.max_pending_commits);
+            .max_pending_commits(config.store.max_pending_commits)
+            .late_grace(config.late_grace());
         let proxy = proxy(config, askers.clone())?;
         let listener = listen("listen", config.server.listen).await?;
         let admin = match config.server.admin {
@@ -137,7 +138,7 @@ impl Gateway {
             let admin = Admin::new(Arc::clone(&self.store), self.metrics.clone(), stopped.clone());
             tokio::spawn(admin.serve(listener, self.limits.header_read))
         });
-        let running = self.layer.running();
+        let (running, pending) = (self.layer.running(), self.layer.pending_commits());
         let front = Front::new(self.layer.layer(self.proxy), self.askers);
         let mut connections = Connections::default();
         let stopping = async {
@@ -145,7 +146,10 @@ impl Gateway {
             stop.send_replace(true);
         };
         tokio::join!(stopping, connections.accept(self.listener, front, self.limits, stopped));
+        let begun = Instant::now();
         drain(&mut connections, &running, self.grace, &mut self.signals).await;
+        let rest = self.grace.saturating_sub(begun.elapsed()).max(CUT_GRACE);
+        record(&pending, rest, &mut self.signals).await;
         self.store.close();
         watcher.abort();
         if let Some(admin) = admin {
@@ -163,6 +167,7 @@ async fn drain(
     signals: &mut Signals,
 ) {
     tracing::info!(running = running.count(), "shutting down");
+    running.drain();
     let finished = async {
         connections.ended().await;
         running.idle().await;
@@ -182,6 +187,22 @@ async fn drain(
     };
     if timeout(CUT_GRACE, settled).await.is_err() {
         tracing::warn!("not every connection ended in time");
+    }
+}
+
+/// Lets successes that the store does not know yet be recorded, for so long or until another
+/// signal.
+async fn record(pending: &PendingCommits, limit: Duration, signals: &mut Signals) {
+    if pending.count() == 0 {
+        return;
+    }
+    tracing::warn!(pending = pending.count(), "waiting for commits that failed to be repeated");
+    let settled = tokio::select! {
+        settled = timeout(limit, pending.settled()) => settled.is_ok(),
+        () = signals.next() => false,
+    };
+    if !settled {
+        tracing::error!(lost = pending.count(), "successes are not recorded and may run again");
     }
 }
 

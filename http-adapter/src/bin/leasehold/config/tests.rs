@@ -270,12 +270,6 @@ fn what_the_parser_refuses_is_named_with_its_line() {
 
 #[test]
 fn what_needs_a_later_release_is_refused_rather_than_ignored() {
-    for (line, key) in [("wait = \"1s\"", "wait"), ("fail-open = true", "fail-open")] {
-        let text = refusal(&format!("[idempotency]\n{line}"), &[]);
-        assert_eq!(text, format!("idempotency.{key}: not supported yet"));
-        let text = refusal(&format!("[[route]]\npath = \"/\"\n{line}"), &[]);
-        assert_eq!(text, format!("route[0].{key}: not supported yet"));
-    }
     for key in keys::SHARED_STORE_KEYS {
         let text = refusal(&format!("[idempotency]\n{key} = \"x\""), &[]);
         assert_eq!(text, format!("idempotency.{key}: not supported yet"));

@@ -193,7 +193,7 @@ impl Check<'_> {
         self.not_too_long("wait", keys.wait)?;
         verdict::verdicts(&keys.verdict)
             .map_err(|(key, reason)| self.error(&format!("verdict.{key}"), reason))?;
-        self.supported(keys)
+        Ok(())
     }
 
     fn methods(&self, methods: &[String]) -> Checked {
@@ -213,14 +213,5 @@ impl Check<'_> {
             }
         }
         Ok(())
-    }
-
-    /// Refuses what would otherwise be ignored.
-    fn supported(&self, keys: &PolicyKeys) -> Checked {
-        let later = [("wait", !keys.wait.0.is_zero()), ("fail-open", keys.fail_open)];
-        match later.iter().find(|(_, wanted)| *wanted) {
-            Some((key, _)) => Err(self.unsupported(key)),
-            None => Ok(()),
-        }
     }
 }

@@ -1,0 +1,167 @@
+//! One pending success: tried again until the store has it, or cannot have it any more.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leasehold::{AcquireError, Admission, CommitError, LeaseStore, Terms};
+use tokio::time::{Instant, sleep_until};
+
+use super::listing::Listed;
+use crate::held::HeldLease;
+use crate::layer::Prepared;
+use crate::metrics::Verb;
+use crate::pauses::Pauses;
+use crate::run::Grant;
+use crate::timed::{Slow, within};
+
+/// The first pause. Most failures are a connection that was lost and is there again. Arbitrary.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+
+/// The longest pause: several attempts within a lease. Arbitrary beyond that.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// Shortest time limit of a call: nobody waits for these, and a store that is merely slow must be
+/// heard in the end. Arbitrary.
+const SHORTEST_LIMIT: Duration = Duration::from_secs(5);
+
+/// A success to record.
+pub(super) struct Job {
+    pub(super) listed: Listed,
+    pub(super) prepared: Arc<Prepared>,
+    pub(super) terms: Terms,
+    /// When it is given up.
+    pub(super) until: Instant,
+    pub(super) task: Task,
+    /// Whether the run is counted among those whose commit failed.
+    pub(super) counted: bool,
+}
+
+/// What is left to do.
+pub(super) enum Task {
+    /// A commit under the lease of the run.
+    Commit(Grant),
+    /// A lease first: the run had none.
+    Record,
+}
+
+/// How one attempt went.
+enum Attempted {
+    Done,
+    Again,
+}
+
+impl fmt::Debug for Job {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Job").field("address", &self.listed.address).finish_non_exhaustive()
+    }
+}
+
+impl Job {
+    /// Tries until it is done, or given up. Its duplicates are answered as completed meanwhile.
+    pub(super) async fn repeat<S: LeaseStore>(mut self, store: &S, late_grace: Duration) {
+        let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE, self.terms.attempt);
+        // Ends at `until` at the latest.
+        loop {
+            let now = Instant::now();
+            if now >= self.until {
+                self.give_up("its time is over");
+                return;
+            }
+            sleep_until((now + pauses.next()).min(self.until)).await;
+            if matches!(self.task, Task::Record)
+                && matches!(self.acquire(store, late_grace).await, Attempted::Done)
+            {
+                return;
+            }
+            if matches!(self.commit(store).await, Attempted::Done) {
+                return;
+            }
+        }
+    }
+
+    /// Asks for a lease to commit under. Done if there is no need for one, or no hope.
+    async fn acquire<S: LeaseStore>(&mut self, store: &S, late_grace: Duration) -> Attempted {
+        let since = Instant::now();
+        let call = store.acquire(self.listed.address, self.terms);
+        match patiently(Verb::Acquire, &self.prepared, call).await {
+            Ok(Ok(Admission::Granted(lease))) => {
+                let held = HeldLease::new(&lease, self.listed.address, Arc::clone(&self.prepared));
+                let lease_ttl = self.terms.lease_ttl.get();
+                let end = since.checked_add(lease_ttl.saturating_add(late_grace));
+                self.until = end.map_or(self.until, |end| end.min(self.until));
+                self.task = Task::Commit(Grant { lease, held, since });
+            }
+            Ok(Ok(Admission::Completed { .. })) => {
+                tracing::debug!(address = %self.listed.address, "it was recorded by another run");
+                return Attempted::Done;
+            }
+            Ok(Ok(Admission::Mismatch)) => {
+                self.give_up("its key stands for another request");
+                return Attempted::Done;
+            }
+            Ok(Err(AcquireError::Closed | AcquireError::ClockExhausted)) => {
+                self.give_up("the store takes no new keys");
+                return Attempted::Done;
+            }
+            // Another run will end, a full store have room, and a silent one speak. A lease that
+            // was granted unheard is granted to the same attempt again, or ends.
+            Ok(Ok(Admission::InFlight { .. }) | Err(_)) | Err(Slow) => {}
+        }
+        Attempted::Again
+    }
+
+    /// Commits, if there is a lease.
+    async fn commit<S: LeaseStore>(&mut self, store: &S) -> Attempted {
+        let (address, outcome) = (self.listed.address, self.listed.outcome());
+        let ttl = self.prepared.policy.ttl;
+        let Task::Commit(grant) = &mut self.task else {
+            return Attempted::Again;
+        };
+        let call = store.commit(&mut grant.lease, outcome, ttl);
+        match patiently(Verb::Commit, &self.prepared, call).await {
+            Ok(Ok(())) => tracing::info!(%address, "a pending commit has landed"),
+            Ok(Err(error @ CommitError::Unavailable(_))) => return again(address, &error),
+            Ok(Err(error)) => {
+                if matches!(error, CommitError::Superseded) {
+                    grant.held.lose();
+                }
+                self.count();
+                tracing::warn!(%address, error = &error as &dyn Error, "a pending commit is lost");
+            }
+            Err(slow @ Slow) => return again(address, &slow),
+        }
+        Attempted::Done
+    }
+
+    /// Counts the failure of this run's commit, once.
+    fn count(&mut self) {
+        if !std::mem::replace(&mut self.counted, true) {
+            self.prepared.handles.commit_errors.inc();
+        }
+    }
+
+    fn give_up(&mut self, why: &str) {
+        self.count();
+        let address = self.listed.address;
+        tracing::warn!(%address, why, "a pending commit is given up, the write may run again");
+    }
+}
+
+/// Waits for a call longer than a request would, and records how long that was.
+async fn patiently<T>(
+    verb: Verb,
+    prepared: &Prepared,
+    call: impl Future<Output = T>,
+) -> Result<T, Slow> {
+    let begun = Instant::now();
+    let answer = within(prepared.policy.store_timeout.max(SHORTEST_LIMIT), call).await;
+    prepared.handles.observe(verb, begun.elapsed());
+    answer
+}
+
+fn again(address: leasehold::Address, error: &(dyn Error + 'static)) -> Attempted {
+    tracing::debug!(%address, error, "a pending commit failed again");
+    Attempted::Again
+}

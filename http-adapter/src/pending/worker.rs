@@ -1,0 +1,225 @@
+//! The one task that repeats what is pending.
+//!
+//! It runs only while there is something, in the runtime of the request that failed first, and
+//! ends with that runtime. What it had then is given up: nothing stays listed without it.
+
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use leasehold::{Address, Admission, Attempt, LeaseStore, MAX_TTL, Outcome, Terms};
+use tokio::runtime::Handle;
+use tokio::sync::Notify;
+use tokio::time::Instant;
+
+use super::PendingCommits;
+use super::listing::{Listed, Listing, Success};
+use super::repeat::{Job, Task};
+use crate::layer::Prepared;
+use crate::run::Grant;
+
+/// The pending successes of one layer, and what repeats them.
+#[derive(Debug)]
+pub(crate) struct Pending<S> {
+    shared: Arc<Shared<S>>,
+}
+
+#[derive(Debug)]
+struct Shared<S> {
+    store: S,
+    listing: Listing,
+    /// How long after its lease's end a commit may still land.
+    late_grace: Duration,
+    desk: Mutex<Desk>,
+    /// Told of each new job.
+    told: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Desk {
+    /// Jobs that the task has not taken yet.
+    inbox: Vec<Job>,
+    /// Whether there is a task.
+    working: bool,
+}
+
+impl<S> Shared<S> {
+    /// Nothing panics with this lock held; were it poisoned, the desk would still be whole.
+    fn desk(&self) -> MutexGuard<'_, Desk> {
+        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<S> Pending<S> {
+    /// Nothing pending; at most `max` successes and outcomes later on.
+    pub(crate) fn new(store: S, max: usize, late_grace: Duration) -> Self {
+        let (listing, told) = (Listing::new(max), Notify::new());
+        let shared = Shared { store, listing, late_grace, desk: Mutex::default(), told };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// What a duplicate of a pending success gets.
+    pub(crate) fn completed(&self, address: &Address, terms: &Terms) -> Option<Admission> {
+        self.shared.listing.completed(address, terms)
+    }
+
+    pub(crate) fn commits(&self) -> PendingCommits {
+        PendingCommits { listing: self.shared.listing.clone() }
+    }
+}
+
+impl<S: LeaseStore + Clone> Pending<S> {
+    /// Repeats a commit that failed, for as long as a late one may land.
+    pub(crate) fn commit(
+        &self,
+        address: Address,
+        prepared: &Arc<Prepared>,
+        terms: &Terms,
+        grant: Grant,
+        outcome: Option<Outcome>,
+    ) {
+        let policy = &prepared.policy;
+        // The lease was granted or renewed before now, so it ends before this.
+        let until = end(policy.lease_ttl.get().saturating_add(self.shared.late_grace));
+        if let Some(listed) = self.list(address, prepared, terms, outcome) {
+            let prepared = Arc::clone(prepared);
+            self.add(Job {
+                listed,
+                prepared,
+                terms: *terms,
+                until,
+                task: Task::Commit(grant),
+                counted: true,
+            });
+        }
+    }
+
+    /// Records the success of a run without a lease, as soon as the store grants one.
+    pub(crate) fn record(
+        &self,
+        address: Address,
+        prepared: &Arc<Prepared>,
+        mut terms: Terms,
+        outcome: Option<Outcome>,
+    ) {
+        // Another attempt: the first one's was abandoned, and that may still be on its way.
+        terms.attempt = Attempt::random();
+        let until = end(prepared.policy.ttl.get());
+        match self.list(address, prepared, &terms, outcome) {
+            Some(listed) => {
+                let prepared = Arc::clone(prepared);
+                self.add(Job {
+                    listed,
+                    prepared,
+                    terms,
+                    until,
+                    task: Task::Record,
+                    counted: false,
+                });
+            }
+            None => {
+                prepared.handles.commit_errors.inc();
+            }
+        }
+    }
+
+    fn list(
+        &self,
+        address: Address,
+        prepared: &Prepared,
+        terms: &Terms,
+        outcome: Option<Outcome>,
+    ) -> Option<Listed> {
+        let success = Success {
+            id: terms.attempt.to_bits(),
+            fingerprint: terms.fingerprint,
+            outcome,
+            until: end(prepared.policy.ttl.get()),
+        };
+        let listed = self.shared.listing.enlist(address, success);
+        if listed.is_none() {
+            tracing::warn!(%address, "too many commits are pending, this one is given up");
+        }
+        listed
+    }
+
+    fn add(&self, job: Job) {
+        let Ok(runtime) = Handle::try_current() else {
+            tracing::warn!(address = %job.listed.address, "no runtime to repeat a commit in");
+            return;
+        };
+        let begin = {
+            let mut desk = self.shared.desk();
+            desk.inbox.push(job);
+            !std::mem::replace(&mut desk.working, true)
+        };
+        if begin {
+            runtime.spawn(work(Shift { shared: Arc::clone(&self.shared), ended: false }));
+        } else {
+            self.shared.told.notify_one();
+        }
+    }
+}
+
+/// So long from now.
+fn end(time: Duration) -> Instant {
+    let now = Instant::now();
+    // No time to live is that long; a grace may be.
+    now.checked_add(time).unwrap_or_else(|| now + MAX_TTL)
+}
+
+/// The time of one task, from its making to its end, be it dropped or not.
+struct Shift<S> {
+    shared: Arc<Shared<S>>,
+    ended: bool,
+}
+
+impl<S> Shift<S> {
+    /// Ends the task if nothing came in meanwhile; the next job then makes a new one.
+    fn end(&mut self) -> bool {
+        let mut desk = self.shared.desk();
+        self.ended = desk.inbox.is_empty();
+        desk.working = !self.ended;
+        self.ended
+    }
+}
+
+impl<S> Drop for Shift<S> {
+    fn drop(&mut self) {
+        if self.ended {
+            return;
+        }
+        let given_up = {
+            let mut desk = self.shared.desk();
+            desk.working = false;
+            std::mem::take(&mut desk.inbox)
+        };
+        drop(given_up);
+    }
+}
+
+async fn work<S: LeaseStore>(mut shift: Shift<S>) {
+    let shared = Arc::clone(&shift.shared);
+    let mut repeats = FuturesUnordered::new();
+    // Ends when nothing is left: every job ends.
+    loop {
+        let new = std::mem::take(&mut shared.desk().inbox);
+        repeats.extend(new.into_iter().map(|job| {
+            // A store that panics ends its own job alone.
+            AssertUnwindSafe(job.repeat(&shared.store, shared.late_grace)).catch_unwind()
+        }));
+        if repeats.is_empty() && shift.end() {
+            return;
+        }
+        tokio::select! {
+            () = shared.told.notified() => {}
+            Some(end) = repeats.next(), if !repeats.is_empty() => {
+                if end.is_err() {
+                    tracing::error!("a pending commit panicked and is given up");
+                }
+            }
+        }
+    }
+}
