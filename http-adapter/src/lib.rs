@@ -33,7 +33,8 @@
 //! - look at its lease, [`HeldLease`], in the request's extensions: a token that rises with every
 //!   run of a key, and whether the lease was lost meanwhile, as a flag and as a future;
 //! - put a [`Verdict`](leasehold::Verdict) into its response's extensions, where the status does
-//!   not say whether the write has happened; or [`OutcomeUnknown`], if it does not know either.
+//!   not say whether the write has happened; or [`OutcomeUnknown`], if it does not know either;
+//! - put [`NotReplayable`] there, if nobody but its own client may ever see the response.
 //!
 //! When its client goes away it runs on to its end, and its verdict counts, unless the policy's
 //! [`on_disconnect`](Policy::on_disconnect) is [`OnDisconnect::Cancel`]: then it is dropped, and
@@ -105,6 +106,7 @@ pub use policy::{
     Verdicts, VerdictsError,
 };
 pub use problem::{Asker, Language, Problem, ProblemKind, ProblemRenderer, RenderedProblem};
+pub use replay::NotReplayable;
 pub use request_body::RequestBody;
 pub use resolver::{KeyResolver, RequestHead, Resolution};
 pub use route::{Pattern, PatternError, Routes};

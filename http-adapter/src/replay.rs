@@ -24,6 +24,14 @@ use crate::record::Record;
 use crate::run::{Right, Run};
 use crate::timed::within;
 
+/// A marker for a response's extensions: it is not to be kept for replays. Its duplicates are
+/// refused and never run.
+///
+/// For what only its first reader may see, and for what may not be all of the response: a proxy
+/// cannot tell whether a body that ends with its connection has come to its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct NotReplayable;
+
 /// Headers that are never replayed, beside those that begin with `proxy-` and those that
 /// `Connection` names: they concern one connection, one moment or one client.
 const NEVER: [HeaderName; 10] = [
@@ -66,6 +74,7 @@ impl<S: LeaseStore + Clone> Run<S> {
         let no_body = has_no_body(self.asker.is_head(), parts.status);
         let refused = parts.status.is_informational()
             || forbids_storing(&parts.headers)
+            || parts.extensions.get::<NotReplayable>().is_some()
             || (!no_body && body.size_hint().lower() > policy.max_replay_body as u64);
         if refused {
             self.commit(right, terms, None).await;

@@ -1,11 +1,12 @@
 //! Rule 5.3 on real connections: uploads that are held back arrive unchanged, or not at all.
 
-use tokio::net::TcpListener;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
 
 use super::client::{Call, Raw};
-use super::new_key;
 use super::process::Gateway;
 use super::upstream::Upstream;
+use super::{new_key, soon};
 
 const RAW: &str = "fingerprint = \"raw\"\nmax-fingerprint-body = \"1KiB\"";
 
@@ -93,4 +94,43 @@ async fn a_body_that_waits_to_be_asked_for_is_asked_for_unless_it_is_too_large()
     let mut client = Raw::open(gateway.address).await;
     client.send(&head(&new_key(), "Expect: 100-continue\r\nContent-Length: 1025")).await;
     assert!(client.until("\r\n\r\n").await.starts_with("HTTP/1.1 413 "));
+}
+
+/// A frame of HTTP/2.
+fn frame(kind: u8, flags: u8, stream: u8, payload: &[u8]) -> Vec<u8> {
+    let size = u8::try_from(payload.len()).expect("a small frame");
+    [&[0, 0, size, kind, flags, 0, 0, 0, stream], payload].concat()
+}
+
+#[tokio::test]
+async fn a_stream_that_is_reset_without_an_error_is_no_end_of_an_upload() {
+    let upstream = Upstream::start().await;
+    let gateway = Gateway::start(upstream.address, RAW).await;
+    let key = new_key();
+    // Literal fields without indexing (RFC 7541, 6.2.2).
+    let field = |name: &str, value: &str| {
+        let size = |text: &str| vec![u8::try_from(text.len()).expect("a short field")];
+        [vec![0], size(name), name.into(), size(value), value.into()].concat()
+    };
+    let head = [
+        field(":method", "POST"),
+        field(":scheme", "http"),
+        field(":authority", "shop.test"),
+        field(":path", "/orders"),
+        field("idempotency-key", &key),
+    ];
+    let mut client = TcpStream::connect(gateway.address).await.expect("a listener");
+    let begin = [
+        b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".to_vec(),
+        frame(4, 0, 0, &[]),
+        frame(1, 4, 1, &head.concat()),
+        frame(0, 0, 1, b"part"),
+    ];
+    client.write_all(&begin.concat()).await.expect("written");
+    let running = async |count| while gateway.metric("leasehold_running").await != Some(count) {};
+    soon("the request", running(1.0)).await;
+    client.write_all(&frame(3, 0, 1, &[0; 4])).await.expect("written");
+    soon("its end", running(0.0)).await;
+    assert_eq!(upstream.runs(""), 0);
+    assert_eq!(Call::post("/orders", &key).send(gateway.address).await.status, 201);
 }

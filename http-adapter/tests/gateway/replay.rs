@@ -115,6 +115,19 @@ async fn a_response_that_breaks_off_is_never_replayed() {
 }
 
 #[tokio::test]
+async fn a_response_that_ends_with_its_connection_is_never_replayed() {
+    let (listener, gateway) = start().await;
+    let key = new_key();
+    let client = begin(&gateway, &key).await;
+    let mut upstream = serve(&listener).await;
+    upstream.send("HTTP/1.1 201 Created\r\n\r\nperhaps a part").await;
+    upstream.close().await;
+    assert!(client.rest().await.contains("perhaps a part"));
+    let again = Call::post("/orders", &key).send(gateway.address).await;
+    assert_eq!((again.status.as_u16(), again.kind().as_str()), (409, "not-replayable"));
+}
+
+#[tokio::test]
 async fn a_client_that_leaves_half_way_gets_the_whole_on_its_next_attempt() {
     let (listener, gateway) = start().await;
     let key = new_key();

@@ -4,7 +4,7 @@ use bytes::Bytes;
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response};
 use http_body_util::BodyExt;
 use leasehold::{LeaseStore, Outcome, RecordState, Terms, Ttl, Verdict};
-use leasehold_http::{Duplicate, Policy, Routes};
+use leasehold_http::{Duplicate, NotReplayable, Policy, Routes};
 use tower::ServiceExt;
 
 use crate::faulty::{Fault, Faulty};
@@ -183,16 +183,22 @@ async fn the_length_of_an_answer_to_head_is_that_of_the_body_it_leaves_out() {
 
 #[tokio::test]
 async fn a_response_that_may_not_be_stored_is_committed_without_an_outcome() {
-    let app = App::new(replaying());
-    let [first, second] = twice(&app, || {
-        let mut response = answer(201);
-        let value = HeaderValue::from_static("private, No-Store");
-        response.headers_mut().insert("cache-control", value);
-        response
-    })
-    .await;
-    assert_eq!(first.status(), 201);
-    assert_not_replayable(&app, second).await;
+    for marked in [true, false] {
+        let app = App::new(replaying());
+        let [first, second] = twice(&app, move || {
+            let mut response = answer(201);
+            if marked {
+                response.extensions_mut().insert(NotReplayable);
+            } else {
+                let value = HeaderValue::from_static("private, No-Store");
+                response.headers_mut().insert("cache-control", value);
+            }
+            response
+        })
+        .await;
+        assert_eq!(first.status(), 201);
+        assert_not_replayable(&app, second).await;
+    }
 }
 
 /// 409, told not to come again, and counted as a duplicate.

@@ -18,6 +18,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
+use http::header::TRANSFER_ENCODING;
 use http::{HeaderName, Request, Response, Uri, Version};
 use http_body::Body;
 use hyper::body::Incoming;
@@ -25,7 +26,7 @@ use hyper_timeout::TimeoutConnector;
 use hyper_util::client::legacy::connect::{CaptureConnection, HttpConnector, capture_connection};
 use hyper_util::client::legacy::{Client, Error as ClientError};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
-use leasehold_http::{HeldLease, ResponseBody};
+use leasehold_http::{HeldLease, NotReplayable, ResponseBody};
 use tokio::time::timeout;
 use tower_service::Service;
 
@@ -230,6 +231,12 @@ where
                 return Err(Failure::BrokeOff);
             };
             return Ok(upgrade.switch(response, peer).map(|body| pass(body, Vec::new())));
+        }
+        // A body that ends with its connection looks the same when the upstream has died.
+        let ends_with_its_connection = response.body().size_hint().exact().is_none()
+            && !response.headers().contains_key(TRANSFER_ENCODING);
+        if ends_with_its_connection {
+            response.extensions_mut().insert(NotReplayable);
         }
         let named = headers::remove_hop_by_hop(response.headers_mut());
         if let Some(verdict) = verdict {
