@@ -7,6 +7,7 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::time::Duration;
 
+use bytes::{Buf, Bytes};
 use http::Request;
 use http_body::Body;
 use leasehold::Fingerprint;
@@ -53,10 +54,14 @@ impl From<NoRoom> for NotHeld {
 
 impl<S> Run<S> {
     /// Reads the body to its end, for the fingerprint. Until it is there nothing has happened.
-    pub(crate) async fn hold_back<B: Body>(
+    pub(crate) async fn hold_back<B>(
         &self,
-        request: Request<B>,
-    ) -> Result<(Request<RequestBody<B>>, Option<Fingerprint>), Refusal> {
+        request: Request<RequestBody<B>>,
+    ) -> Result<(Request<RequestBody<B>>, Option<Fingerprint>), Refusal>
+    where
+        B: Body,
+        B::Data: From<Bytes>,
+    {
         let Prepared { policy, handles, .. } = &*self.prepared;
         let limits = Limits {
             bytes_max: policy.max_fingerprint_body,
@@ -113,7 +118,7 @@ async fn read<B: Body>(body: B, limits: Limits<'_>) -> Result<Held, NotHeld> {
         };
         match frame.into_data() {
             Ok(data) => {
-                let size = bytes::Buf::remaining(&data);
+                let size = data.remaining();
                 if size > limits.bytes_max.saturating_sub(buffer.len()) {
                     return Err(NotHeld::TooLarge);
                 }

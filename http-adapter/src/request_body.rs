@@ -25,7 +25,8 @@ pin_project! {
     #[derive(Debug)]
     enum Kind<B> {
         Passing { #[pin] body: B },
-        Held { held: Held },
+        // Boxed: most bodies pass, and should not pay for the room.
+        Held { held: Box<Held> },
     }
 }
 
@@ -42,8 +43,8 @@ impl<B> RequestBody<B> {
         Self { kind: Kind::Passing { body } }
     }
 
-    pub(crate) const fn held(held: Held) -> Self {
-        Self { kind: Kind::Held { held } }
+    pub(crate) fn held(held: Held) -> Self {
+        Self { kind: Kind::Held { held: Box::new(held) } }
     }
 }
 
@@ -88,7 +89,7 @@ where
     fn size_hint(&self) -> SizeHint {
         let Held { data, trailers } = match &self.kind {
             Kind::Passing { body } => return body.size_hint(),
-            Kind::Held { held } => held,
+            Kind::Held { held } => &**held,
         };
         let length = data.len() as u64;
         if trailers.is_none() {

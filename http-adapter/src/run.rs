@@ -105,18 +105,27 @@ impl<S: LeaseStore + Clone> Run<S> {
     pub(crate) async fn serve<Svc, B, R>(
         mut self,
         inner: Svc,
-        request: Request<B>,
+        mut request: Request<RequestBody<B>>,
     ) -> Result<Response<ResponseBody<R>>, Svc::Error>
     where
         Svc: Service<Request<RequestBody<B>>, Response = Response<R>>,
         Svc::Error: Send + 'static,
-        B: Body + Send + 'static,
+        B: Body,
+        B::Data: From<Bytes>,
         R: Body + Send + 'static,
         R::Data: From<Bytes>,
         R::Error: Send,
     {
-        let (mut request, terms, right) = match self.admit(request).await {
-            Ok(admitted) => admitted,
+        let mut terms = Terms::new(self.prepared.policy.lease_ttl);
+        if self.prepared.policy.fingerprint != FingerprintMode::Off {
+            // Boxed, like what follows the handler, so that other requests have no room for it.
+            (request, terms.fingerprint) = match Box::pin(self.hold_back(request)).await {
+                Ok(held) => held,
+                Err(refusal) => return Ok(refusal.respond(&self.asker, &self.prepared.policy)),
+            };
+        }
+        let right = match self.acquire(terms).await {
+            Ok(right) => right,
             Err(refusal) => return Ok(refusal.respond(&self.asker, &self.prepared.policy)),
         };
         self.ledger.begin();
@@ -134,44 +143,25 @@ impl<S: LeaseStore + Clone> Run<S> {
             None => None,
         };
         let right = Right { grant, open };
-        let end = match end {
-            End::Answered(Ok(response))
-                if verdict == Verdict::Commit
-                    && self.prepared.policy.duplicate == Duplicate::Replay =>
-            {
-                // Boxed, so that requests without replays have no room for it.
-                return Ok(Box::pin(self.commit_and_keep(right, terms, response)).await);
-            }
-            end => end,
+        let keeps = self.prepared.policy.duplicate == Duplicate::Replay
+            && verdict == Verdict::Commit
+            && matches!(end, End::Answered(Ok(_)));
+        let unsettled = if keeps {
+            Some(right)
+        } else {
+            self.settle(right, terms, verdict).await;
+            None
         };
-        self.settle(right, terms, verdict).await;
-        match end {
-            End::Answered(answer) => answer.map(|response| response.map(ResponseBody::inner)),
-            End::Panicked(panic) => resume_unwind(panic),
-            End::Cut => Ok(Problem::gateway_timeout().respond(&self.asker)),
+        match (end, unsettled) {
+            (End::Answered(Ok(response)), Some(right)) => {
+                Ok(Box::pin(self.commit_and_keep(right, terms, response)).await)
+            }
+            (End::Answered(answer), _) => answer.map(|response| response.map(ResponseBody::inner)),
+            (End::Panicked(panic), _) => resume_unwind(panic),
+            (End::Cut, _) => Ok(Problem::gateway_timeout().respond(&self.asker)),
             // Nobody reads it.
-            End::Gone => Ok(Problem::internal().respond(&self.asker)),
+            (End::Gone, _) => Ok(Problem::internal().respond(&self.asker)),
         }
-    }
-
-    /// The request, perhaps with its body held back, and the right to run it.
-    async fn admit<B>(
-        &mut self,
-        request: Request<B>,
-    ) -> Result<(Request<RequestBody<B>>, Terms, Right), Refusal>
-    where
-        B: Body,
-    {
-        let mut terms = Terms::new(self.prepared.policy.lease_ttl);
-        if self.prepared.policy.fingerprint == FingerprintMode::Off {
-            let right = self.acquire(terms).await?;
-            return Ok((request.map(RequestBody::passing), terms, right));
-        }
-        // Boxed, so that requests without a fingerprint have no room for it.
-        let (request, fingerprint) = Box::pin(self.hold_back(request)).await?;
-        terms.fingerprint = fingerprint;
-        let right = self.acquire(terms).await?;
-        Ok((request, terms, right))
     }
 
     /// Asks for a lease, and hears the answer even if the client goes away meanwhile: an acquire

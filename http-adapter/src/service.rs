@@ -130,6 +130,7 @@ where
         let client = looks.then(Client::default);
         let run =
             Run { shared, prepared, address, owner, asker, place, ledger, client: client.clone() };
+        let request = request.map(RequestBody::passing);
         ResponseFuture::leased(Box::pin(run.serve(inner, request)), client)
     }
 }
