@@ -6,7 +6,7 @@
 
 use std::hash::Hasher as _;
 
-use siphasher::sip128::{Hasher128 as _, SipHasher13};
+use siphasher::sip128::{Hash128, Hasher128 as _, SipHasher13};
 
 use crate::contract::{Address, Fingerprint};
 use crate::random::random_bytes;
@@ -16,6 +16,12 @@ use crate::random::random_bytes;
 pub struct Identity(u128);
 
 impl Identity {
+    /// The hash's first half goes to the upper bits, of which the table makes a key's home: so its
+    /// lines are on their way while the second half is made.
+    fn of(hash: Hash128) -> Self {
+        Self(u128::from(hash.h1) << 64 | u128::from(hash.h2))
+    }
+
     pub(crate) const fn from_bits(bits: u128) -> Self {
         Self(bits)
     }
@@ -27,51 +33,76 @@ impl Identity {
 
 /// The store's keyed hash.
 pub(crate) struct Identities {
-    hasher: SipHasher13,
+    /// The hash's key. A hasher is made from it anew each time, since a copy of one would be asked
+    /// at every word whether it is in the middle of one.
+    key: [u8; 16],
     /// Tells this store's leases from others'.
     store_id: u32,
 }
 
 impl Identities {
     pub(crate) fn new() -> Self {
-        let hasher = SipHasher13::new_with_key(&random_bytes());
-        let mut id = hasher;
+        let key = random_bytes();
+        let mut identities = Self { key, store_id: 0 };
+        let mut id = identities.hasher();
         id.write_u64(u64::from(b's'));
-        Self { hasher, store_id: id.finish128().h1 as u32 }
+        identities.store_id = id.finish128().h1 as u32;
+        identities
+    }
+
+    #[inline]
+    fn hasher(&self) -> SipHasher13 {
+        SipHasher13::new_with_key(&self.key)
     }
 
     pub(crate) const fn store_id(&self) -> u32 {
         self.store_id
     }
 
-    /// The identity of a list of parts. Their number and lengths come first, so no two lists
-    /// collide but by chance.
+    /// The identity of a list of parts. Their number and lengths come first, and each part but the
+    /// last is filled up with zeros to whole words, so no two lists collide but by chance.
     #[inline]
     pub(crate) fn of_parts(&self, parts: &[&[u8]]) -> Identity {
-        let mut hasher = self.hasher;
+        let mut hasher = self.hasher();
         if let Some(lengths) = short_lengths(parts) {
             hasher.write_u64(u64::from(b'p') | lengths << 8);
         } else {
             hasher.write_u64(u64::from(b'l') | (parts.len() as u64) << 8);
             parts.iter().for_each(|part| hasher.write_u64(part.len() as u64));
         }
-        parts.iter().for_each(|part| hasher.write(part));
-        Identity(hasher.finish128().as_u128())
+        let (last, others) = parts.split_last().map_or((&[][..], parts), |(last, o)| (*last, o));
+        for part in others {
+            let (words, rest) = part.as_chunks();
+            words.iter().for_each(|word| hasher.write_u64(u64::from_le_bytes(*word)));
+            if !rest.is_empty() {
+                hasher.write_u64(padded(rest));
+            }
+        }
+        Identity::of(hasher.hash(last))
     }
 
     pub(crate) fn of_address(&self, address: &Address) -> Identity {
-        let mut hasher = self.hasher;
+        let mut hasher = self.hasher();
         hasher.write_u64(u64::from(b'a'));
-        hasher.write(address.as_bytes());
-        Identity(hasher.finish128().as_u128())
+        Identity::of(hasher.hash(address.as_bytes()))
     }
 
     /// 64 keyed bits of a fingerprint, never zero: what the store keeps of it.
     pub(crate) fn of_fingerprint(&self, fingerprint: &Fingerprint) -> u64 {
-        let mut hasher = self.hasher;
+        let mut hasher = self.hasher();
         hasher.write_u64(u64::from(b'f'));
         hasher.write(fingerprint.as_bytes());
         hasher.finish128().h1.max(1)
+    }
+}
+
+/// Less than eight bytes as a word, filled up with zeros.
+#[inline]
+fn padded(rest: &[u8]) -> u64 {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte));
+    match rest.split_first_chunk() {
+        Some((four, rest)) => word(rest) << 32 | u64::from(u32::from_le_bytes(*four)),
+        None => word(rest),
     }
 }
 
