@@ -4,7 +4,7 @@
 
 use std::io;
 
-use super::bucket::Bucket;
+use super::bucket::{Bucket, Seen};
 use super::digest::Sought;
 use super::filter::Filter;
 use super::header::{Header, Position};
@@ -114,55 +114,68 @@ impl Table {
     }
 
     /// Looks wherever the identity may be.
+    #[inline]
     pub(crate) fn look(&self, sought: &Sought) -> Look {
         let home = self.bucket(sought.home, Offset::HOME);
         let header = home.header.read();
         // Before the slots: a claim under this designation that the look misses has changed it.
         let designated = self.word_at(sought.home, header.designated()).read();
-        let strays = header.filter().has(Filter::of(sought.low));
-        let looked = if strays { header.reach() } else { Offset::HOME };
-        let mut vacancy = Vacancy {
+        let seen = home.read();
+        if let Some(found) = self.found(sought, Offset::HOME, home, &seen) {
+            return Look::Found(found);
+        }
+        let vacancy = Vacancy {
             header,
             designated,
-            looked,
-            dead: None,
-            reach: Offset::HOME,
-            filter: Filter::NONE,
+            looked: Offset::HOME,
+            dead: seen.first_dead().map(|slot| Position { offset: Offset::HOME, slot }),
+            // Of what is not looked at, what the header says still holds.
+            reach: header.reach(),
+            filter: header.filter(),
         };
-        for offset in looked.up_to() {
-            if let Some(found) = self.look_in(sought, offset, &mut vacancy) {
-                return Look::Found(found);
-            }
-        }
-        if looked < header.reach() {
-            // Not looked at: what the header says of them still holds.
-            (vacancy.reach, vacancy.filter) = (header.reach(), header.filter());
+        if header.filter().has(Filter::of(sought.low)) {
+            return self.look_away(sought, vacancy);
         }
         Look::Vacant(vacancy)
     }
 
-    /// Looks through the slots of one bucket.
-    #[inline]
-    fn look_in(&self, sought: &Sought, offset: Offset, vacancy: &mut Vacancy) -> Option<Found> {
-        let bucket = self.bucket(sought.home, offset);
-        let seen = bucket.read();
-        if let Some(found) = seen.candidates(sought).find_map(|slot| {
-            let word = bucket.holds(slot, sought)?;
-            Some(Found { slot: self.slot(sought.home, Position { offset, slot }), word })
-        }) {
-            return Some(found);
-        }
-        if vacancy.dead.is_none() {
-            vacancy.dead = seen.first_dead().map(|slot| Position { offset, slot });
-        }
-        if !offset.is_home() {
+    /// Goes on where identities may be that are not at home. Apart, so that the others need not
+    /// make room for it.
+    #[inline(never)]
+    fn look_away(&self, sought: &Sought, mut vacancy: Vacancy) -> Look {
+        vacancy.looked = vacancy.header.reach();
+        (vacancy.reach, vacancy.filter) = (Offset::HOME, Filter::NONE);
+        for offset in vacancy.looked.up_to().skip(1) {
+            let bucket = self.bucket(sought.home, offset);
+            let seen = bucket.read();
+            if let Some(found) = self.found(sought, offset, bucket, &seen) {
+                return Look::Found(found);
+            }
+            if vacancy.dead.is_none() {
+                vacancy.dead = seen.first_dead().map(|slot| Position { offset, slot });
+            }
             let strays = seen.strays(offset);
             if strays != Filter::NONE {
                 vacancy.reach = offset;
                 vacancy.filter = vacancy.filter.with(strays);
             }
         }
-        None
+        Look::Vacant(vacancy)
+    }
+
+    /// The identity's slot in one bucket.
+    #[inline]
+    fn found(
+        &self,
+        sought: &Sought,
+        offset: Offset,
+        bucket: &Bucket,
+        seen: &Seen,
+    ) -> Option<Found> {
+        seen.candidates(sought).find_map(|slot| {
+            let word = bucket.holds(slot, sought)?;
+            Some(Found { slot: self.slot(sought.home, Position { offset, slot }), word })
+        })
     }
 
     /// Claims a slot for an identity that a look has not found. `Claimed` is the linearization
