@@ -34,6 +34,13 @@ const COARSE_READINGS_MAX: u32 = 61;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Tick(pub(crate) u64);
 
+impl Tick {
+    /// The tick that was this much earlier; the first one, if there was none.
+    pub(crate) const fn minus(self, span: Span) -> Self {
+        Self(self.0.saturating_sub(span.0))
+    }
+}
+
 /// The tick from which something has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Deadline(pub(crate) u64);

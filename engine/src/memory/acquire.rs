@@ -88,9 +88,7 @@ impl MemoryStore {
         glanced: Option<Found>,
         mut now: Moment,
     ) -> Result<Admission, AcquireError> {
-        if self.entries.expiry.is_due(now.tick()) {
-            sweep::leaf(&self.entries, ask.mine, now.tick(), usize::MAX);
-        }
+        sweep::by_the_way(&self.entries, ask.mine, now.tick());
         let mut place = None;
         // What was found is the key's slot wherever others may look, so it may be taken at once.
         let mut known = glanced.map(Look::Found);
