@@ -189,6 +189,7 @@ impl Clock {
 
     /// Reads precisely, and raises the coarse reading.
     #[expect(clippy::disallowed_methods, reason = "this is the file that reads clocks")]
+    #[inline]
     pub(crate) fn precise(&self) -> Moment {
         let moment = match &self.source {
             Source::System { counter, origin, anchor } => anchor.read(

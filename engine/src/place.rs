@@ -17,6 +17,7 @@ pub(crate) struct Spot {
 }
 
 impl Spot {
+    #[inline]
     pub(crate) fn encode(self) -> Place {
         let mut bytes = [0; 32];
         bytes[..4].copy_from_slice(&self.store_id.to_le_bytes());
@@ -26,6 +27,7 @@ impl Spot {
         Place(bytes)
     }
 
+    #[inline]
     pub(crate) fn decode(place: &Place) -> Self {
         Self {
             store_id: u32::from_le_bytes(field(place, 0)),

@@ -118,6 +118,7 @@ impl Accounts {
 
     /// The calling thread's account. Fetch it once per verb and pass it along. Allocates a row of
     /// accounts when it is the first of its row to call.
+    #[inline]
     pub(crate) fn mine(&self) -> Mine<'_> {
         let own = number::of_this_thread().and_then(|number| self.rows.account(number));
         Mine::new(self, own.unwrap_or(&self.shared))
@@ -125,6 +126,7 @@ impl Accounts {
 
     /// A place, if one is free anywhere: from the thread's own account, else from the pool, else
     /// from another account. Lock-free: a retry means that another thread moved a place.
+    #[inline]
     pub(crate) fn take<'a>(&'a self, mine: Mine<'a>) -> Option<Place<'a>> {
         mine.take_from(mine.places(), 1)
             .or_else(|| mine.take_from(&self.pool, BATCH))

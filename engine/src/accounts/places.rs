@@ -18,6 +18,7 @@ impl Places {
     }
 
     /// Takes up to `most` places; nothing if there are none.
+    #[inline]
     pub(super) fn take(&self, most: u64) -> Option<u64> {
         // [N3] `Relaxed`: a guess for the exchange that follows.
         let mut count = self.0.load(Ordering::Relaxed);

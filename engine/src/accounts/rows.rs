@@ -32,6 +32,7 @@ impl Rows {
     }
 
     /// The account of a number, if there may be that many.
+    #[inline]
     pub(super) fn account(&self, number: usize) -> Option<&Account> {
         let index = number / ROW_LENGTH;
         let row = match self.0.get(index)?.get() {

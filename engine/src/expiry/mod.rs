@@ -129,6 +129,7 @@ impl Deadlines {
 
     /// Makes sure that a look will come to the leaf once `due` has passed. Call it after the slot's
     /// word was published.
+    #[inline]
     pub(crate) fn file(&self, leaf: Leaf, due: Deadline) {
         if due >= NEVER {
             return;

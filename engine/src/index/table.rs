@@ -180,6 +180,7 @@ impl Table {
 
     /// Claims a slot for an identity that a look has not found. `Claimed` is the linearization
     /// point of the grant of a key that had no slot.
+    #[inline]
     pub(crate) fn claim(&self, sought: &Sought, vacancy: &Vacancy) -> Claim {
         let header = &self.bucket(sought.home, Offset::HOME).header;
         let own = Filter::of(sought.low);

@@ -23,6 +23,7 @@ impl MemoryStore {
     /// - [`CommitError::Superseded`]: the lease was released, forgotten, taken over, or its late
     ///   grace ended; count it.
     /// - [`CommitError::Foreign`]: another store granted the lease.
+    #[inline]
     pub fn commit(
         &self,
         lease: &mut Lease,
@@ -105,6 +106,7 @@ impl MemoryStore {
     ///
     /// - [`ReleaseError::Superseded`]: the key is committed, or another's; nothing was touched.
     /// - [`ReleaseError::Foreign`]: another store granted the lease.
+    #[inline]
     pub fn release(&self, lease: &mut Lease) -> Result<(), ReleaseError> {
         let (spot, _) = self.spot(lease).ok_or(ReleaseError::Foreign)?;
         let mine = self.entries.accounts.mine();
