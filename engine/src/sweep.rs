@@ -20,7 +20,9 @@ use crate::word::{LeaseWord, Phase};
 
 /// For how long a leaf may be due before an acquire looks at it by the way. Twice as long saves
 /// little more; and the places that it keeps back are few for a store whose entries live longer.
-const LINGER: Duration = Duration::from_millis(256);
+/// Nothing under loom and jitter, so that sweeps meet everything else.
+const LINGER: Duration =
+    Duration::from_millis(if cfg!(any(lease_loom, lease_jitter)) { 0 } else { 256 });
 
 /// Looks at one leaf that has been due for a while, if there is one.
 #[inline]
