@@ -12,6 +12,7 @@ use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
 
 use crate::capture::Capture;
+use crate::grpc::{HeldBody, Passed};
 
 pin_project! {
     /// The inner service's body, or bytes of the layer's own.
@@ -30,6 +31,7 @@ pin_project! {
     enum Kind<B> {
         Inner { #[pin] body: B },
         Own { bytes: Bytes },
+        Held { held: Box<HeldBody<B>> },
         Captured { capture: Captured<B> },
     }
 }
@@ -68,6 +70,16 @@ impl<B> ResponseBody<B> {
     }
 }
 
+impl<B> From<Passed<B>> for ResponseBody<B> {
+    fn from(passed: Passed<B>) -> Self {
+        match passed {
+            Passed::Whole(body) => Self::inner(body),
+            Passed::Held(held) => Self { kind: Kind::Held { held } },
+            Passed::Broken => Self::own(Bytes::new()),
+        }
+    }
+}
+
 impl<B> Body for ResponseBody<B>
 where
     B: Body,
@@ -82,6 +94,7 @@ where
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         match self.project().kind.project() {
             KindProjection::Inner { body } => body.poll_frame(cx),
+            KindProjection::Held { held } => held.poll_frame(cx),
             KindProjection::Own { bytes } if bytes.is_empty() => Poll::Ready(None),
             KindProjection::Own { bytes } => {
                 Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes).into()))))
@@ -96,6 +109,7 @@ where
     fn is_end_stream(&self) -> bool {
         match &self.kind {
             Kind::Inner { body } => body.is_end_stream(),
+            Kind::Held { held } => held.is_end_stream(),
             Kind::Own { bytes } => bytes.is_empty(),
             Kind::Captured { capture } => {
                 capture.0.as_ref().is_none_or(|capture| capture.is_end_stream())
@@ -106,6 +120,7 @@ where
     fn size_hint(&self) -> SizeHint {
         match &self.kind {
             Kind::Inner { body } => body.size_hint(),
+            Kind::Held { held } => held.size_hint(),
             Kind::Own { bytes } => SizeHint::with_exact(bytes.len() as u64),
             Kind::Captured { capture } => {
                 capture.0.as_ref().map_or_else(SizeHint::default, |capture| capture.size_hint())

@@ -14,6 +14,7 @@ use tower_layer::Layer;
 
 use crate::buffer::Budget;
 use crate::classifier::ErrorClassifier;
+use crate::grpc::is_grpc;
 use crate::ledger::Ledger;
 use crate::metrics::{Handles, Metrics};
 use crate::pacemaker::Pacemaker;
@@ -139,6 +140,7 @@ impl Prepared {
     pub(crate) fn asker<B>(&self, request: &Request<B>) -> Asker {
         Asker::new(request.method(), request.headers(), self.policy.error_format)
             .renderer(self.renderer.clone())
+            .in_grpc(self.policy.grpc && is_grpc(request.headers()))
     }
 }
 

@@ -97,6 +97,10 @@ pub struct Policy {
     /// Whether a request runs unprotected while the store does not answer. **Then it may run
     /// twice.** Default false.
     pub fail_open: bool,
+    /// Whether calls and responses whose content type is `application/grpc` are taken for gRPC:
+    /// refusals are then gRPC's, and a response means what its code says, not its status. Default
+    /// true.
+    pub grpc: bool,
 }
 
 /// A default in seconds; checked when the crate is compiled.
@@ -139,6 +143,7 @@ impl Default for Policy {
             principal_headers: Vec::new(),
             wait: Duration::ZERO,
             fail_open: false,
+            grpc: true,
         }
     }
 }
@@ -218,6 +223,7 @@ impl Policy {
         hold_ttl: Ttl,
         wait: Duration,
         fail_open: bool,
+        grpc: bool,
         store_timeout: Duration,
     }
 

@@ -21,6 +21,8 @@ pub use language::Language;
 pub use render::{ProblemRenderer, RenderedProblem};
 pub(crate) use texts::{chinese_reason, no_principal};
 
+mod grpc;
+
 /// An answer that the layer or the gateway gives in place of the handler's.
 ///
 /// Its body is `application/problem+json` with `type`, `title`, `status`, `detail`, and `code`, a

@@ -22,6 +22,7 @@ use tower_service::Service;
 use crate::admission::{Answer, admit};
 use crate::body::ResponseBody;
 use crate::client::Client;
+use crate::grpc::{self, Passed};
 use crate::held::HeldLease;
 use crate::layer::{Prepared, Shared};
 use crate::ledger::Access;
@@ -143,24 +144,37 @@ impl<S: LeaseStore + Clone> Run<S> {
             None => None,
         };
         let right = Right { grant, open };
-        let keeps = self.prepared.policy.duplicate == Duplicate::Replay
-            && verdict == Verdict::Commit
-            && matches!(end, End::Answered(Ok(_)));
-        let unsettled = if keeps {
-            Some(right)
-        } else {
-            self.settle(right, terms, verdict).await;
-            None
-        };
-        match (end, unsettled) {
-            (End::Answered(Ok(response)), Some(right)) => {
-                Ok(Box::pin(self.commit_and_keep(right, terms, response)).await)
+        let end = match self.to_be_kept(end, verdict) {
+            Ok(response) => {
+                return Ok(Box::pin(self.commit_and_keep(right, terms, response)).await);
             }
-            (End::Answered(answer), _) => answer.map(|response| response.map(ResponseBody::inner)),
-            (End::Panicked(panic), _) => resume_unwind(panic),
-            (End::Cut, _) => Ok(Problem::gateway_timeout().respond(&self.asker)),
+            Err(end) => end,
+        };
+        self.settle(right, terms, verdict).await;
+        match end {
+            End::Answered(answer) => answer.map(|response| response.map(ResponseBody::from)),
+            End::Panicked(panic) => resume_unwind(panic),
+            End::Cut => Ok(Problem::gateway_timeout().respond(&self.asker)),
             // Nobody reads it.
-            (End::Gone, _) => Ok(Problem::internal().respond(&self.asker)),
+            End::Gone => Ok(Problem::internal().respond(&self.asker)),
+        }
+    }
+
+    /// The response, if it is to be kept for replays; else the end as it was. One of gRPC has its
+    /// code in a trailer, and those are not kept.
+    fn to_be_kept<R, E>(
+        &self,
+        end: End<Passed<R>, E>,
+        verdict: Verdict,
+    ) -> Result<Response<R>, End<Passed<R>, E>> {
+        let End::Answered(Ok(response)) = end else { return Err(end) };
+        let policy = &self.prepared.policy;
+        let keeps = policy.duplicate == Duplicate::Replay
+            && verdict == Verdict::Commit
+            && !(policy.grpc && grpc::is_grpc(response.headers()));
+        match response.into_parts() {
+            (parts, Passed::Whole(body)) if keeps => Ok(Response::from_parts(parts, body)),
+            (parts, passed) => Err(End::Answered(Ok(Response::from_parts(parts, passed)))),
         }
     }
 
@@ -233,12 +247,24 @@ impl<S: LeaseStore + Clone> Run<S> {
         &self,
         mut inner: Svc,
         request: Request<RequestBody<B>>,
-    ) -> End<R, Svc::Error>
+    ) -> End<Passed<R>, Svc::Error>
     where
         Svc: Service<Request<RequestBody<B>>, Response = Response<R>>,
+        R: Body,
+        R::Data: From<Bytes>,
     {
+        let policy = &self.prepared.policy;
+        let handler = async move {
+            let response = inner.call(request).await?;
+            if grpc::is_to_be_held(&response, policy) {
+                // Boxed, so that others do not carry it. The beginning of such a body is a part of
+                // the handler: its lease is kept, and a panic of it counts.
+                return Ok(Box::pin(grpc::hold(response, policy)).await);
+            }
+            Ok(response.map(Passed::Whole))
+        };
         // After a panic nothing of the handler is looked at again.
-        let handler = AssertUnwindSafe(async move { inner.call(request).await }).catch_unwind();
+        let handler = AssertUnwindSafe(handler).catch_unwind();
         let mut handler = pin!(Some(handler));
         let end = tokio::select! {
             biased;

@@ -7,6 +7,7 @@ use http::Response;
 use leasehold::Verdict;
 
 use crate::classifier::{ErrorClassifier, HandlerEnd};
+use crate::grpc::GrpcCode;
 use crate::policy::{Policy, UnknownOutcome};
 
 /// A marker for a response's extensions: nobody knows whether the write has happened, as when an
@@ -25,7 +26,8 @@ pub(crate) struct Judge<'a> {
 }
 
 impl Judge<'_> {
-    /// What a response means: what its handler says, else the classifier, else its status.
+    /// What a response means: what its handler says, else the classifier, else its code or its
+    /// status.
     pub(crate) fn of_response<B>(self, response: &Response<B>) -> Verdict {
         if let Some(verdict) = response.extensions().get::<Verdict>() {
             return *verdict;
@@ -38,7 +40,11 @@ impl Judge<'_> {
             headers: response.headers(),
             extensions: response.extensions(),
         };
-        self.classify(&end).unwrap_or_else(|| self.policy.verdicts.of(response.status()))
+        let code = response.extensions().get::<GrpcCode>();
+        self.classify(&end).unwrap_or_else(|| match code {
+            Some(code) => code.verdict(),
+            None => self.policy.verdicts.of(response.status()),
+        })
     }
 
     /// What an error of the inner service means: that nothing has happened, unless the classifier

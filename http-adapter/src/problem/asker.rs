@@ -18,6 +18,7 @@ pub struct Asker {
     is_head: bool,
     language: Language,
     format: ErrorFormat,
+    is_grpc: bool,
     renderer: Option<Arc<dyn ProblemRenderer>>,
 }
 
@@ -26,7 +27,7 @@ impl Asker {
     #[must_use]
     pub fn new(method: &Method, headers: &HeaderMap, format: ErrorFormat) -> Self {
         let (is_head, language) = (method == Method::HEAD, Language::of(headers));
-        Self { is_head, language, format, renderer: None }
+        Self { is_head, language, format, is_grpc: false, renderer: None }
     }
 
     /// The same, answered by a renderer in place of the format, if there is one.
@@ -34,6 +35,16 @@ impl Asker {
     pub fn renderer(mut self, renderer: Option<Arc<dyn ProblemRenderer>>) -> Self {
         self.renderer = renderer;
         self
+    }
+
+    /// The same, answered in gRPC in place of any format or renderer.
+    pub(crate) const fn in_grpc(mut self, is_grpc: bool) -> Self {
+        self.is_grpc = is_grpc;
+        self
+    }
+
+    pub(super) const fn is_grpc(&self) -> bool {
+        self.is_grpc
     }
 
     /// Whether the answer must have no body.

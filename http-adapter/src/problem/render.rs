@@ -98,6 +98,9 @@ impl Problem {
     /// The response to who asked: in their language and format, without a body if that was by HEAD.
     #[must_use]
     pub fn respond<B>(self, asker: &Asker) -> Response<ResponseBody<B>> {
+        if asker.is_grpc() {
+            return self.respond_in_grpc(asker.language());
+        }
         let rendered = match asker.own_renderer() {
             Some(renderer) => renderer.render(&self, asker.language()),
             None => self.render(asker.format(), asker.language()),

@@ -11,6 +11,7 @@ mod fail_open;
 mod faults;
 mod faulty;
 mod fingerprint;
+mod grpc;
 mod heartbeat;
 mod keys;
 mod metrics;

@@ -102,5 +102,7 @@ fn policy(table: &str, keys: &PolicyKeys) -> Result<Policy, ConfigError> {
         .principal_headers(headers("principal-headers", &keys.principal_headers)?)
         .wait(keys.wait.0)
         .fail_open(keys.fail_open)
+        // Its upstreams speak HTTP/1.1, which carries no gRPC.
+        .grpc(false)
         .store_timeout(keys.store_timeout.0))
 }
