@@ -94,7 +94,7 @@ where
     ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         match self.project().kind.project() {
             KindProjection::Inner { body } => body.poll_frame(cx),
-            KindProjection::Held { held } => held.poll_frame(cx),
+            KindProjection::Held { held } => Pin::new(held.as_mut()).poll_frame(cx),
             KindProjection::Own { bytes } if bytes.is_empty() => Poll::Ready(None),
             KindProjection::Own { bytes } => {
                 Poll::Ready(Some(Ok(Frame::data(std::mem::take(bytes).into()))))

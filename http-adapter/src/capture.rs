@@ -73,7 +73,7 @@ impl Copied {
 }
 
 /// What a body gives.
-pub(crate) type FrameOf<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
+type FrameOf<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
 
 /// A captured body, whatever it is; `B` says what it gives.
 pub(crate) trait Capture<B>: Send {

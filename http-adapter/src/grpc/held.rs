@@ -10,8 +10,6 @@ use bytes::Bytes;
 use http::HeaderMap;
 use http_body::{Body, Frame, SizeHint};
 
-use crate::capture::FrameOf;
-
 /// A body of which the beginning was read ahead.
 #[derive(Debug)]
 pub(crate) struct HeldBody<B> {
@@ -28,12 +26,18 @@ pub(super) enum Read {
     End,
 }
 
-impl<B> HeldBody<B>
+impl<B> Body for HeldBody<B>
 where
     B: Body,
     B::Data: From<Bytes>,
 {
-    pub(crate) fn poll_frame(&mut self, cx: &mut Context<'_>) -> Poll<Option<FrameOf<B>>> {
+    type Data = B::Data;
+    type Error = B::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        cx: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<B::Data>, B::Error>>> {
         if self.is_end_stream() {
             return Poll::Ready(None);
         }
@@ -44,7 +48,7 @@ where
         }
     }
 
-    pub(crate) fn is_end_stream(&self) -> bool {
+    fn is_end_stream(&self) -> bool {
         match self.read.front() {
             Some(Read::End) => true,
             Some(_) => false,
@@ -54,7 +58,7 @@ where
 
     /// What was read at least. Never exact: a sender that is told a length may leave out the
     /// trailers that follow.
-    pub(crate) fn size_hint(&self) -> SizeHint {
+    fn size_hint(&self) -> SizeHint {
         let data = self.read.iter().map(|read| match read {
             Read::Data(bytes) => bytes.len() as u64,
             Read::Trailers(_) | Read::End => 0,
