@@ -20,7 +20,7 @@ use tokio::sync::Notify;
 use tokio::time::Instant;
 
 use self::pace::pace;
-use self::roster::{Due, Place, Roster};
+use self::roster::{Entered, Pace, Place, Roster};
 use crate::held::HeldLease;
 use crate::run::Grant;
 
@@ -58,13 +58,13 @@ impl<S: LeaseStore> Pacemaker<S> {
         let ttl = policy.lease_ttl.get();
         held.lend(lease, since + ttl);
         let runtime = Handle::try_current().ok();
-        let due = Due::after(self.ward.roster.micros(since), pace(ttl), ttl);
-        let id = runtime.as_ref().map(Handle::id);
-        let entered = self.ward.roster.enter(held.clone(), due, id);
+        let (id, pace) = (runtime.as_ref().map(Handle::id), Pace::new(pace(ttl), ttl));
+        let roster = &self.ward.roster;
+        let entered = roster.enter(held.clone(), roster.micros(since), pace, id);
         if let Some(runtime) = runtime
             && (entered.is_sooner || !entered.is_attended)
         {
-            self.ward.call(&runtime, entered.place);
+            self.ward.call(&runtime, &entered);
         }
         Kept { ward: &self.ward, held, since, lease: None, place: Some(entered.place) }
     }
@@ -78,8 +78,8 @@ impl<S> Ward<S> {
 }
 
 impl<S: LeaseStore> Ward<S> {
-    /// Sees to it that this runtime has a task at work, and that it knows of a new lease.
-    fn call(self: &Arc<Self>, runtime: &Handle, place: Place) {
+    /// Sees to it that this runtime has a task at work, and that all of them know of a new lease.
+    fn call(self: &Arc<Self>, runtime: &Handle, entered: &Entered) {
         let id = runtime.id();
         let starts = {
             let mut at_work = self.at_work();
@@ -87,12 +87,15 @@ impl<S: LeaseStore> Ward<S> {
             if starts {
                 at_work.push(id);
             }
-            self.roster.attended(place, id);
+            self.roster.attended(entered.place, id);
             starts
         };
         // Outside of the lock, which the task needs to end: at once, where its runtime has ended.
         if starts {
             runtime.spawn(rounds::make(rounds::Shift::new(Arc::clone(self), id)));
+        }
+        if !starts && !entered.is_sooner {
+            return;
         }
         self.sooner.notify_waiters();
         // What a worker wakes last it keeps for itself, to run it next, and the handler that it

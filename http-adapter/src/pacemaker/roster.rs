@@ -19,6 +19,10 @@ const SHARDS: usize = 16;
 /// serves all leases that are due at about the same time.
 const AHEAD: u32 = 64;
 
+/// Longest time from one look to the next, in microseconds. Arbitrary: a look costs little, and a
+/// lease that is due after the next look has nobody to be told.
+const LOOKS_APART_MAX: u64 = 1_000_000;
+
 /// Never.
 const NEVER: u64 = u64::MAX;
 
@@ -31,16 +35,30 @@ pub(super) struct Due {
     from: u64,
 }
 
+/// How often a lease is to be renewed, in microseconds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Pace {
+    pause: u64,
+    ahead: u64,
+}
+
+impl Pace {
+    /// Each time after a pause, for a lease that lasts `ttl`.
+    pub(super) fn new(pause: Duration, ttl: Duration) -> Self {
+        let pause = micros(pause);
+        Self { pause, ahead: micros(ttl / AHEAD).min(pause) }
+    }
+
+    const fn due_after(self, moment: u64) -> Due {
+        let at = moment.saturating_add(self.pause);
+        Due { at, from: at.saturating_sub(self.ahead) }
+    }
+}
+
 impl Due {
     /// At this time and not before.
     const fn at(at: u64) -> Self {
         Self { at, from: at }
-    }
-
-    /// Some time after a moment, for a lease that lasts `ttl`.
-    pub(super) fn after(moment: u64, pause: Duration, ttl: Duration) -> Self {
-        let at = moment.saturating_add(micros(pause));
-        Self { at, from: at.saturating_sub(micros(ttl / AHEAD)).max(moment) }
     }
 }
 
@@ -75,7 +93,7 @@ pub(super) struct Entered {
 /// What a look has found.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Outlook {
-    /// When the next look is to be made.
+    /// When the next look is to be made: in a second, if nothing is due before.
     pub(super) next: u64,
     /// Whether there are any entries.
     pub(super) any: bool,
@@ -97,21 +115,26 @@ struct Shard {
     slots: Vec<Slot>,
     /// The slots that are empty.
     empty: Vec<usize>,
-    /// Not after the earliest time at which one of its leases is due: all tasks at work will have
-    /// looked by then.
+    /// By when all tasks at work will have looked again; not after the earliest time at which one
+    /// of its leases is due.
     next: u64,
+    /// The shortest pause from a lease's entry until it was due. Looks are no further apart, so
+    /// that leases that come and go between two of them are not sooner than the next.
+    pause_min: u64,
     /// Runtimes that have a task at work; there may be others.
     attended: Vec<Id>,
 }
 
 impl Default for Shard {
     fn default() -> Self {
-        Self { slots: Vec::new(), empty: Vec::new(), next: NEVER, attended: Vec::new() }
+        let pause_min = LOOKS_APART_MAX;
+        Self { slots: Vec::new(), empty: Vec::new(), next: NEVER, pause_min, attended: Vec::new() }
     }
 }
 
 struct Slot {
     due: Due,
+    pace: Pace,
     held: Option<HeldLease>,
 }
 
@@ -131,14 +154,22 @@ impl Roster {
         now + Duration::from_micros(time.saturating_sub(self.micros(now))).min(DAY)
     }
 
-    /// Enters a lease, from a handler that runs in `runtime`.
-    pub(super) fn enter(&self, held: HeldLease, due: Due, runtime: Option<Id>) -> Entered {
+    /// Enters a lease that was granted at this time, from a handler that runs in `runtime`.
+    pub(super) fn enter(
+        &self,
+        held: HeldLease,
+        since: u64,
+        pace: Pace,
+        runtime: Option<Id>,
+    ) -> Entered {
+        let due = pace.due_after(since);
         let index = usize::from(held.address().as_bytes()[0]) % SHARDS;
         let mut shard = self.shard(index);
         let is_attended = runtime.is_none_or(|id| shard.attended.contains(&id));
         let is_sooner = due.at < shard.next;
         shard.next = shard.next.min(due.at);
-        let slot = Slot { due, held: Some(held) };
+        shard.pause_min = shard.pause_min.min(pace.pause);
+        let slot = Slot { due, pace, held: Some(held) };
         let place = match shard.empty.pop() {
             Some(empty) => {
                 shard.slots[empty] = slot;
@@ -168,23 +199,17 @@ impl Roster {
 
     /// Puts what is due into `called`, at most up to `room` of them, and plans the next look. Each
     /// is due again after its usual time, come what may of its renewal.
-    pub(super) fn look(
-        &self,
-        now: u64,
-        room: usize,
-        pace: impl Fn(&HeldLease) -> Due,
-        called: &mut Vec<Called>,
-    ) -> Outlook {
+    pub(super) fn look(&self, now: u64, room: usize, called: &mut Vec<Called>) -> Outlook {
         let mut outlook = Outlook { next: NEVER, any: false, more: false };
         for index in 0..SHARDS {
             let mut shard = self.shard(index);
-            let mut next = NEVER;
+            let mut next = now.saturating_add(shard.pause_min);
             for (number, slot) in shard.slots.iter_mut().enumerate() {
                 if slot.due.from <= now
                     && let Some(held) = &slot.held
                 {
                     if called.len() < room {
-                        slot.due = pace(held);
+                        slot.due = slot.pace.due_after(now);
                         let place = Place { shard: index, slot: number };
                         called.push(Called { held: held.clone(), place });
                     } else if slot.due.at <= now {

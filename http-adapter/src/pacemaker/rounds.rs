@@ -9,7 +9,6 @@ use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
-use std::time::Duration;
 
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -18,18 +17,15 @@ use tokio::runtime::Id;
 use tokio::time::{Instant, sleep_until};
 
 use super::Ward;
-use super::pace::{pace, retry_pause};
-use super::roster::{Called, Due, Roster};
-use crate::held::{HeldLease, Loan};
+use super::pace::retry_pause;
+use super::roster::{Called, Roster};
+use crate::held::Loan;
 use crate::metrics::Verb;
 use crate::timed::{Slow, within};
 
 /// Most renewals that are under way at once. Arbitrary: far more than a store answers in parallel,
 /// and few enough not to flood one that has just come back.
 const UNDER_WAY_MAX: usize = 256;
-
-/// How long a task stays when nothing is kept any more. Arbitrary: starting another is cheap.
-const IDLE: Duration = Duration::from_secs(1);
 
 /// A task's time at work. It ends with the task, also when that ends with its runtime.
 pub(super) struct Shift<S> {
@@ -64,7 +60,7 @@ impl<S> Drop for Shift<S> {
     }
 }
 
-/// Renews what is due until nothing is kept any more.
+/// Renews what is due, until two looks in a row find that nothing is kept.
 pub(super) async fn make<S: LeaseStore>(mut shift: Shift<S>) {
     let ward = Arc::clone(&shift.ward);
     let roster = &ward.roster;
@@ -75,13 +71,8 @@ pub(super) async fn make<S: LeaseStore>(mut shift: Shift<S>) {
         // Made before the look, so that it hears of what is entered meanwhile.
         let mut sooner = pin!(ward.sooner.notified());
         let now = Instant::now();
-        let time = roster.micros(now);
-        let due_again = |held: &HeldLease| {
-            let ttl = held.prepared().policy.lease_ttl.get();
-            Due::after(time, pace(ttl), ttl)
-        };
         let room = UNDER_WAY_MAX.saturating_sub(under_way.len());
-        let outlook = roster.look(time, room, due_again, &mut called);
+        let outlook = roster.look(roster.micros(now), room, &mut called);
         let (mut next, mut begun) = (outlook.next, now);
         for called in called.drain(..) {
             let renewal = renew(&ward, called, begun);
@@ -112,8 +103,7 @@ pub(super) async fn make<S: LeaseStore>(mut shift: Shift<S>) {
         let idle = !outlook.any && under_way.is_empty();
         loop {
             // What is due and has no room waits for room.
-            let next_look = if outlook.more { u64::MAX } else { next };
-            let wake = if idle { now + IDLE } else { roster.moment(next_look, now) };
+            let wake = roster.moment(if outlook.more { u64::MAX } else { next }, now);
             tokio::select! {
                 biased;
                 Some(Ended { again, .. }) = under_way.next(), if !under_way.is_empty() => {
