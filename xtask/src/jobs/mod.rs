@@ -3,6 +3,7 @@
 mod acceptance;
 mod bench;
 mod checks;
+mod clients;
 mod demo;
 mod faults;
 mod features;
@@ -105,6 +106,12 @@ pub(crate) const JOBS: &[Job] = &[
         about: "the black-box cases that ACCEPTANCE_DIR names, --times N",
         in_ci: true,
         run: acceptance::run,
+    },
+    Job {
+        name: "clients",
+        about: "stripe's and openai's libraries, cut off at bad moments, end with one run each",
+        in_ci: true,
+        run: |root, _| clients::check(root),
     },
     Job {
         name: "faults",
