@@ -128,7 +128,7 @@ impl Entries {
 }
 
 /// The leaf that stands for a slot.
-fn leaf(slot: Slot) -> Leaf {
+pub(crate) fn leaf(slot: Slot) -> Leaf {
     Leaf((slot.bucket() / BUCKETS_PER_LEAF) as u32)
 }
 

@@ -79,6 +79,7 @@ impl Rig {
         if after < surely {
             return Err(self.report(&verb, &answer, "usage counts every entry that holds a place"));
         }
+        self.store.validate().map_err(|why| self.report(&verb, &answer, &why))?;
         Ok(Some(answer))
     }
 

@@ -180,6 +180,7 @@ fn run(script: &Script) -> Result<(Sequential, Vec<Event>), String> {
     excuse(&mut events);
     let looks: Vec<_> = (0..script.addresses).map(|address| (0, Verb::Peek { address })).collect();
     events.extend(live(script.threads.len(), &looks, Hands::default(), store, order));
+    store.validate().map_err(|why| format!("{why}: {events:#?}"))?;
     clock.advance(Duration::from_secs(100));
     LeaseStore::sweep(store, usize::MAX).now_or_never();
     match LeaseStore::usage(store) {

@@ -68,6 +68,8 @@ mod hand;
 mod number;
 mod places;
 mod rows;
+#[cfg(feature = "validate")]
+mod validate;
 
 use crossbeam_utils::CachePadded;
 

@@ -67,6 +67,8 @@ mod shape;
 mod tests;
 #[cfg(all(test, not(lease_loom)))]
 mod thread_tests;
+#[cfg(feature = "validate")]
+mod validate;
 
 use std::io;
 

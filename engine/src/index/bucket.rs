@@ -101,6 +101,13 @@ impl Bucket {
         }
     }
 
+    /// A slot's whole digest.
+    #[cfg(feature = "validate")]
+    pub(super) fn digest(&self, slot: usize) -> (u64, u32) {
+        // [I1] `Acquire`: see `low`.
+        (self.low(slot), self.highs[slot].load(Ordering::Acquire))
+    }
+
     /// Gives a slot whose word the caller took to an identity.
     pub(super) fn move_in(&self, slot: usize, sought: &Sought) {
         // [I2] `Release`: the word was taken before its digest changes. Pairs with [I1].

@@ -30,6 +30,9 @@ use crate::sync::plain::{AtomicU64, Ordering};
 use crate::sync::step;
 use crate::word::Generation;
 
+#[cfg(feature = "validate")]
+mod validate;
+
 /// How often a charge that finds no room hastens the collection. An outcome is freed two epochs
 /// after it was given up, and each pass moves the epoch on by one at most, if no other thread holds
 /// it up.

@@ -97,6 +97,12 @@ impl Shape {
         Home(part(bits, self.homes))
     }
 
+    /// All homes.
+    #[cfg(feature = "validate")]
+    pub(super) fn homes(self) -> impl Iterator<Item = Home> {
+        (0..self.homes).map(Home)
+    }
+
     /// The bucket at an offset from a home.
     #[inline]
     pub(super) fn bucket(self, home: Home, offset: Offset) -> usize {

@@ -17,6 +17,9 @@ use crate::identity::Identity;
 use crate::sync::AtomicU64;
 use crate::word::{LeaseWord, Phase, Word};
 
+#[cfg(feature = "validate")]
+mod validate;
+
 /// The table.
 #[derive(Debug)]
 pub(crate) struct Table {

@@ -17,6 +17,8 @@ mod acquire;
 mod many;
 mod settle;
 mod store;
+#[cfg(feature = "validate")]
+mod validate;
 
 use std::sync::Arc;
 
