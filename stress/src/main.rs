@@ -4,6 +4,8 @@
 //! RUSTFLAGS="--cfg lease_jitter" cargo run --release -p stress -- [--acquires N] [--seed N]
 //! ```
 //!
+//! With `--real`, and built without that flag, it plays at real speed on the system's clock.
+//!
 //! Each round has a store, keys and habits of its own, drawn from the round's seed; several rounds
 //! make a run. Built with `lease_jitter`, the engine's accesses now and then hold their thread up,
 //! so that races are lost that would be won a million times. Exits with 1 if a claim is violated,
@@ -17,6 +19,7 @@
 mod aftermath;
 mod arena;
 mod claim;
+mod log;
 mod mark;
 mod player;
 mod room;
@@ -50,6 +53,10 @@ struct Arguments {
     /// Threads of each round.
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = threads)]
     threads: usize,
+    /// Plays every round on the system's clock, with short TTLs and a sweeper beside the players,
+    /// in larger stores.
+    #[arg(long)]
+    real: bool,
     /// Says what each round is like before it begins.
     #[arg(long)]
     verbose: bool,
@@ -67,7 +74,11 @@ fn main() -> ExitCode {
     let mut total = Tally::default();
     let mut seed = arguments.seed;
     while total.acquires < arguments.acquires && started.elapsed() < budget {
-        let shape = Shape::drawn(seed, arguments.threads);
+        let shape = if arguments.real {
+            Shape::drawn_real(seed, arguments.threads)
+        } else {
+            Shape::drawn(seed, arguments.threads)
+        };
         if arguments.verbose {
             println!("seed {seed}: {shape}");
         }

@@ -8,6 +8,7 @@ use leasehold::{AcquireError, Admission, Lease, Outcome, RecordState, Terms};
 
 use crate::arena::{Arena, Key, LATENESS_MS, LONG_MS, ttl};
 use crate::claim::{Checked, Claim, Violation, check};
+use crate::log::Log;
 use crate::mark::{Mark, Standing};
 use crate::tally::Tally;
 
@@ -27,6 +28,7 @@ pub(crate) struct Player<'a> {
     /// When entries are certainly due that it has left to expire, and of which keys.
     expiring: BinaryHeap<Reverse<(u64, usize)>>,
     pub(crate) tally: Tally,
+    pub(crate) log: Log,
 }
 
 /// A lease of a player's.
@@ -51,6 +53,7 @@ impl<'a> Player<'a> {
             kept: Vec::new(),
             expiring: BinaryHeap::new(),
             tally: Tally::default(),
+            log: Log::default(),
         }
     }
 
@@ -163,6 +166,7 @@ impl<'a> Player<'a> {
         if let Ok(Admission::Granted(lease)) = answer {
             self.tally.granted += 1;
             let mark = Mark::new(key.token(&lease)?, Standing::Running, begun + millis);
+            self.log.granted(key.number, mark.token, ended, mark.until);
             judge_grant(key, before, mark, ended, arena)?;
             self.held.push(Held { key, lease, mark, ends: ended + millis });
             return Ok(());

@@ -12,6 +12,7 @@ use leasehold::Sweeper;
 use crate::aftermath;
 use crate::arena::Arena;
 use crate::claim::{Checked, Claim, Violation};
+use crate::log::Log;
 use crate::player::Player;
 use crate::shape::Shape;
 use crate::tally::Tally;
@@ -22,6 +23,12 @@ const LOOKS: u32 = 60;
 
 /// From one look to the next. All looks together are far longer than any player is held up.
 const PERIOD: Duration = Duration::from_millis(500);
+
+/// Between two sweeps of the background: so short that one is nearly always under way.
+const SWEEP_INTERVAL: Duration = Duration::from_millis(1);
+
+/// What a player has counted, and was granted.
+type Played = (Tally, Log);
 
 /// What a round found, and after how many acquires.
 #[derive(Debug)]
@@ -44,18 +51,23 @@ pub(crate) fn play(seed: u64, shape: Shape, acquires: u64) -> Result<Tally, Foun
 fn watch(arena: &Arc<Arena>, seed: u64) -> Checked<Tally> {
     let shape = &arena.shape;
     let upkeep = shape.upkeep.then(|| Sweeper::upkeep(&arena.store));
+    let sweeper = shape.sweeps.then(|| Sweeper::start(&arena.store, SWEEP_INTERVAL));
     let (sender, ends) = channel();
     for number in 0..shape.threads {
         let (arena, sender) = (Arc::clone(arena), sender.clone());
         thread::spawn(move || run(&arena, seed, number, &sender));
     }
     drop(sender);
-    let mut tally = Tally::default();
+    let (mut tally, mut log) = (Tally::default(), Log::default());
     let (mut idle, mut left) = (0, u64::MAX);
     // Ends: every player sends once, or panics and drops its sender, or is stuck.
     loop {
         match ends.recv_timeout(PERIOD) {
-            Ok(end) => tally += end?,
+            Ok(end) => {
+                let (more, lines) = end?;
+                tally += more;
+                log.join(lines)?;
+            }
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
                 let now = arena.left.load(Ordering::Relaxed);
@@ -68,19 +80,20 @@ fn watch(arena: &Arc<Arena>, seed: u64) -> Checked<Tally> {
             }
         }
     }
-    drop(upkeep);
+    drop((upkeep, sweeper));
+    log.check()?;
     tally.settle(&arena.store.stats(), shape.keys)?;
     aftermath::check_rest(arena)?;
     Ok(tally)
 }
 
 /// One player's thread.
-fn run(arena: &Arena, seed: u64, number: usize, end: &Sender<Checked<Tally>>) {
+fn run(arena: &Arena, seed: u64, number: usize, end: &Sender<Checked<Played>>) {
     let mut player = Player::new(arena, seed, number);
     let played = catch_unwind(AssertUnwindSafe(|| player.play()))
         .unwrap_or_else(|_| Err(Violation::new(Claim::NothingPanics, "a player has panicked")));
     // Nobody listens any more once something was found.
-    let _ = end.send(played.map(|()| player.tally));
+    let _ = end.send(played.map(|()| (player.tally, player.log)));
 }
 
 #[cfg(test)]

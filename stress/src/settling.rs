@@ -28,6 +28,7 @@ impl<'a> Player<'a> {
     }
 
     fn release(&mut self, mut held: Held<'a>) -> Checked {
+        self.log.given_up(held.key.number, held.mark.token);
         held.key.mark.replace(held.mark, held.mark.with(Standing::Running, 0));
         let answer = self.arena.store.release(&mut held.lease);
         self.arena.room.leave(held.key.number);
@@ -48,6 +49,7 @@ impl<'a> Player<'a> {
                 let ended = self.arena.time.at_most();
                 check_current(current, &held, "renewed")?;
                 let renewed = held.mark.with(Standing::Running, begun + millis);
+                self.log.moved(held.key.number, held.mark.token, renewed.until, false);
                 self.raise(&held, lowered, renewed, Claim::OneHolder)?;
                 held.mark = renewed;
                 held.ends = ended + millis;
@@ -81,6 +83,7 @@ impl<'a> Player<'a> {
         check_current(current, &held, "committed")?;
         let standing = if with_outcome { Standing::Whole } else { Standing::Bare };
         let kept = held.mark.with(standing, begun + millis);
+        self.log.moved(held.key.number, held.mark.token, kept.until, true);
         self.raise(&held, settling, kept, Claim::KeptIsCompleted)?;
         held.mark = kept;
         if self.arena.shape.outcomes && !with_outcome && self.random.bool() {
@@ -111,6 +114,7 @@ impl<'a> Player<'a> {
 
     /// Takes a running lease's key away as an operator would; then its commit comes too late.
     fn forget_running(&mut self, mut held: Held<'a>) -> Checked {
+        self.log.given_up(held.key.number, held.mark.token);
         let current = held.key.mark.replace(held.mark, held.mark.with(Standing::Running, 0));
         let forgotten = self.arena.store.forget(held.key.identity);
         check(current && forgotten, Claim::HolderSettles, || {
@@ -126,6 +130,7 @@ impl<'a> Player<'a> {
     /// Forgets a key that it keeps.
     pub(super) fn forget_one(&mut self) -> Checked {
         let (key, mark) = self.kept.swap_remove(self.random.usize(..self.kept.len()));
+        self.log.given_up(key.number, mark.token);
         let current = key.mark.replace(mark, mark.with(Standing::Running, 0));
         let forgotten = self.arena.store.forget(key.identity);
         self.arena.room.leave(key.number);

@@ -22,11 +22,19 @@ pub(crate) struct Shape {
     pub(crate) expiring: u8,
     /// A background thread keeps a coarse clock.
     pub(crate) upkeep: bool,
+    /// A background thread sweeps.
+    pub(crate) sweeps: bool,
     pub(crate) threads: usize,
 }
 
 /// Bounds to choose from: one, few, and enough for a table with several neighbours.
 const BOUNDS: [usize; 10] = [1, 2, 3, 4, 6, 8, 12, 12, 24, 48];
+
+/// The same at real speed: several leaves of deadlines and, at the most, several levels.
+const BOUNDS_REAL: [usize; 6] = [1, 4, 32, 256, 2_048, 8_192];
+
+/// Acquires of a round at real speed: long enough that much expires meanwhile.
+const ACQUIRES_REAL: u64 = 300_000;
 
 /// Acquires of a round whose clock is moved by hand. Few, so that what is seen at a round's end is
 /// seen often, and a run has hundreds of shapes. Arbitrary.
@@ -59,6 +67,28 @@ impl Shape {
             outcomes: random.bool(),
             expiring: [0, 1, 2, 4, 8, 16][random.usize(..6)],
             upkeep: !manual && random.bool(),
+            sweeps: !manual && random.bool(),
+            threads,
+        }
+    }
+
+    /// The shape of a seed for a round at real speed.
+    pub(crate) fn drawn_real(seed: u64, threads: usize) -> Self {
+        let mut random = fastrand::Rng::with_seed(seed);
+        let bound = BOUNDS_REAL[random.usize(..BOUNDS_REAL.len())];
+        Self {
+            acquires: ACQUIRES_REAL,
+            bound,
+            keys: bound + random.usize(0..=bound),
+            manual: false,
+            late_grace_ms: [0, 40, 200][random.usize(..3)],
+            ttl_ms_max: [32, 64, 100][random.usize(..3)],
+            leases: 1 + random.usize(..=2.max(2 * bound / threads)),
+            fingerprints: random.bool(),
+            outcomes: random.bool(),
+            expiring: [1, 2, 4, 8][random.usize(..4)],
+            upkeep: random.bool(),
+            sweeps: true,
             threads,
         }
     }
@@ -69,12 +99,13 @@ impl fmt::Display for Shape {
         let clock = if self.manual { "manual" } else { "system" };
         write!(
             f,
-            "bound {}, {} keys, {} threads, {clock} clock, upkeep {}, grace {} ms, ttl up to {} \
-             ms, up to {} leases a thread, fingerprints {}, outcomes {}, {} of 16 expire",
+            "bound {}, {} keys, {} threads, {clock} clock, upkeep {}, sweeper {}, grace {} ms, ttl \
+             up to {} ms, up to {} leases a thread, fingerprints {}, outcomes {}, {} of 16 expire",
             self.bound,
             self.keys,
             self.threads,
             self.upkeep,
+            self.sweeps,
             self.late_grace_ms,
             self.ttl_ms_max,
             self.leases,
@@ -97,5 +128,7 @@ mod tests {
         assert!(some(|shape| shape.manual) && some(|shape| !shape.manual && shape.upkeep));
         assert!(shapes.iter().all(|shape| shape.keys > 0 && shape.leases > 0));
         assert_eq!(Shape::drawn(7, 8).to_string(), Shape::drawn(7, 8).to_string());
+        let real: Vec<_> = (0..64).map(|seed| Shape::drawn_real(seed, 4)).collect();
+        assert!(real.iter().all(|shape| !shape.manual && shape.sweeps && shape.expiring > 0));
     }
 }

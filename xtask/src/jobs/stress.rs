@@ -1,4 +1,5 @@
-//! Many threads on tiny stores, while the engine's accesses to its atomics pause now and then.
+//! Many threads on tiny stores, while the engine's accesses to its atomics pause now and then; and
+//! a few at real speed, on stores as they ship.
 
 use std::path::Path;
 use std::process::Command;
@@ -9,6 +10,9 @@ use crate::failure::Failure;
 
 /// Acquires unless others are asked for: some 30 seconds on two cores.
 const ACQUIRES: u64 = 10_000_000;
+
+/// The same at real speed: some 10 seconds.
+const ACQUIRES_REAL: u64 = 10_000_000;
 
 /// In its own target folder, since its flags differ. What only jitter compiles is linted and tested
 /// here.
@@ -21,6 +25,9 @@ pub(super) fn run_all(root: &Path, acquires: Option<u64>) -> Result<Done, Failur
     let program = ["run", "--release", "-p", "stress"];
     let mut stress = cargo(root, [&program[..], &folder, &["--", "--acquires"]].concat());
     run(jittered(&mut stress).arg(acquires.unwrap_or(ACQUIRES).to_string()))?;
+    let real = ["--real", "--threads", "4", "--acquires"];
+    let mut stress = cargo(root, [&program[..], &["--"], &real].concat());
+    run(stress.arg(acquires.unwrap_or(ACQUIRES_REAL).to_string()))?;
     Ok(Done::Passed)
 }
 
