@@ -3,7 +3,7 @@
 #![cfg(lease_loom)]
 
 use bytes::Bytes;
-use leasehold::{Admission, MemoryStore, Outcome};
+use leasehold::{Admission, Lease, MemoryStore, Outcome};
 use loom_tests::{
     GRACE, LEASE, TICK, beside, done, explore, granted, key, store, terms, ttl, word,
 };
@@ -11,17 +11,23 @@ use loom_tests::{
 /// A year: after it everything has expired.
 const FAR: std::time::Duration = std::time::Duration::from_secs(365 * 24 * 60 * 60);
 
+/// The same lease once more, as a store that keeps leases by their parts would have it.
+fn twin(lease: &Lease) -> Lease {
+    Lease::new(lease.token(), lease.deadline(), *lease.place())
+}
+
 /// Everything that a store keeps is found by a sweep once it is due.
 fn assert_swept_empty(store: &MemoryStore, hand: &leasehold::ManualClock) {
     hand.advance(FAR);
     store.sweep_all();
     assert_eq!(store.usage().entries, 0);
+    assert_eq!(store.validate(), Ok(()));
 }
 
 #[test]
 fn sweep_and_commit_and_takeover_never_all_win() {
     let expected = ["committed, completed", "superseded, granted"];
-    explore(100, &expected, || {
+    explore(55, &expected, || {
         let (store, hand) = store(1);
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
@@ -40,7 +46,7 @@ fn sweep_and_commit_and_takeover_never_all_win() {
 
 #[test]
 fn past_its_grace_a_lease_is_swept_or_taken_over_once() {
-    explore(50, &["granted, 0", "granted, 1"], || {
+    explore(6_800, &["granted, 0", "granted, 1"], || {
         let (store, hand) = store(1);
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
@@ -58,7 +64,7 @@ fn past_its_grace_a_lease_is_swept_or_taken_over_once() {
 /// The sweep ends the entry and has not listed its slot yet when another key needs it.
 #[test]
 fn a_due_place_is_found_beside_a_sweep() {
-    explore(100, &["granted"], || {
+    explore(4_900, &["granted"], || {
         let (store, hand) = store(1);
         drop(granted(&store, key(&store, "k")));
         hand.advance(LEASE + GRACE);
@@ -72,7 +78,7 @@ fn a_due_place_is_found_beside_a_sweep() {
 /// The same where the entry has no record in time and is found by a look through the slots.
 #[test]
 fn a_due_place_without_a_record_is_found_beside_a_sweep() {
-    explore(100, &["granted"], || {
+    explore(4_900, &["granted"], || {
         let (store, hand) = store(1);
         let mut lease = granted(&store, key(&store, "k"));
         for leases in [100, 50, 20] {
@@ -89,7 +95,7 @@ fn a_due_place_without_a_record_is_found_beside_a_sweep() {
 /// Attached beside a forget, the outcome is gone with the entry, or was refused.
 #[test]
 fn an_attached_outcome_never_outlives_its_entry() {
-    explore(10, &["attached", "too late"], || {
+    explore(140, &["attached", "too late"], || {
         let (store, _) = store(1);
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
@@ -98,6 +104,7 @@ fn an_attached_outcome_never_outlives_its_entry() {
         let outcome = Outcome::new(Bytes::from_static(b"made"));
         let attached = store.attach(&lease, outcome).is_ok();
         assert!(other.join().expect("no panic"));
+        assert_eq!(store.validate(), Ok(()));
         let mut lease = granted(&store, k);
         store.commit(&mut lease, None, ttl(LEASE)).expect("the lease is current");
         assert_eq!(word(&store.acquire(k, &terms())), "completed");
@@ -107,7 +114,7 @@ fn an_attached_outcome_never_outlives_its_entry() {
 
 #[test]
 fn a_stale_holder_never_touches_the_new_lease() {
-    explore(50, &["release refused"], || {
+    explore(110, &["release refused"], || {
         let (store, hand) = store(1);
         let k = key(&store, "k");
         let mut stale = granted(&store, k);
@@ -131,7 +138,7 @@ fn a_stale_holder_never_touches_the_new_lease() {
 /// files it again, while the holder moves the deadline to before that, and files the other record.
 #[test]
 fn renewal_and_sweep_never_lose_a_lease() {
-    explore(100, &["done"], || {
+    explore(80, &["done"], || {
         let (store, hand) = store(1);
         let mut lease = granted(&store, key(&store, "k"));
         assert_eq!(done(&store.renew(&mut lease, ttl(30 * LEASE))), "done");
@@ -146,9 +153,45 @@ fn renewal_and_sweep_never_lose_a_lease() {
     });
 }
 
+/// Past its deadline and within its grace a lease is still its holder's, until somebody asks.
+#[test]
+fn past_its_deadline_a_lease_is_renewed_or_taken_over() {
+    let expected = ["done, in flight", "refused, granted"];
+    explore(14, &expected, || {
+        let (store, hand) = store(1);
+        let k = key(&store, "k");
+        let mut lease = granted(&store, k);
+        hand.advance(LEASE);
+        let other = beside(&store, move |store| word(&store.acquire(k, &terms())));
+        let renewal = done(&store.renew(&mut lease, ttl(LEASE)));
+        let outcome = format!("{renewal}, {}", other.join().expect("no panic"));
+        assert_eq!(store.usage().entries, 1);
+        assert_eq!(word(&store.acquire(k, &terms())), "in flight");
+        assert_swept_empty(&store, &hand);
+        outcome
+    });
+}
+
+/// Two threads hand one lease on: its commit came first, or its release did.
+#[test]
+fn commit_and_release_of_one_lease_never_both_win() {
+    explore(4, &["done, refused", "refused, done"], || {
+        let (store, hand) = store(1);
+        let k = key(&store, "k");
+        let mut lease = granted(&store, k);
+        let mut twin = twin(&lease);
+        let other = beside(&store, move |store| done(&store.release(&mut twin)));
+        let commit = done(&store.commit(&mut lease, None, ttl(LEASE)));
+        let outcome = format!("{commit}, {}", other.join().expect("no panic"));
+        assert_eq!(store.usage().entries, usize::from(commit == "done"));
+        assert_swept_empty(&store, &hand);
+        outcome
+    });
+}
+
 #[test]
 fn a_commit_that_shortens_is_swept_in_time() {
-    explore(100, &["done"], || {
+    explore(80, &["done"], || {
         let (store, hand) = store(1);
         let mut lease = granted(&store, key(&store, "k"));
         assert_eq!(done(&store.renew(&mut lease, ttl(30 * LEASE))), "done");
@@ -165,7 +208,7 @@ fn a_commit_that_shortens_is_swept_in_time() {
 
 #[test]
 fn two_sweepers_reclaim_an_entry_once() {
-    explore(50, &["0, 2", "1, 1", "2, 0"], || {
+    explore(10_000, &["0, 2", "1, 1", "2, 0"], || {
         let (store, hand) = store(2);
         let _leases = [granted(&store, key(&store, "k")), granted(&store, key(&store, "l"))];
         hand.advance(LEASE + GRACE);
@@ -173,13 +216,14 @@ fn two_sweepers_reclaim_an_entry_once() {
         let one = store.sweep(8);
         let outcome = format!("{one}, {}", other.join().expect("no panic"));
         assert_eq!(store.usage().entries, 0);
+        assert_eq!(store.validate(), Ok(()));
         outcome
     });
 }
 
 #[test]
 fn forget_and_commit_leave_nothing_or_a_refused_holder() {
-    explore(25, &["done, forgotten", "refused, forgotten"], || {
+    explore(27, &["done, forgotten", "refused, forgotten"], || {
         let (store, hand) = store(1);
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
@@ -197,7 +241,7 @@ fn forget_and_commit_leave_nothing_or_a_refused_holder() {
 /// then must find something to forget.
 #[test]
 fn a_grant_that_others_have_seen_can_be_forgotten() {
-    explore(20, &["granted", "in flight, forgotten"], || {
+    explore(450, &["granted", "in flight, forgotten"], || {
         let (store, hand) = store(1);
         let k = key(&store, "k");
         drop(granted(&store, k));
@@ -215,7 +259,7 @@ fn a_grant_that_others_have_seen_can_be_forgotten() {
 
 #[test]
 fn a_committed_outcome_is_seen_whole() {
-    explore(20, &["completed with its outcome", "in flight"], || {
+    explore(14, &["completed with its outcome", "in flight"], || {
         let (store, _) = store(1);
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
@@ -236,7 +280,7 @@ fn a_committed_outcome_is_seen_whole() {
 #[test]
 fn an_outcome_never_outlives_its_grant() {
     let expected = ["done, completed with its outcome", "refused, granted"];
-    explore(100, &expected, || {
+    explore(320, &expected, || {
         let (store, hand) = store(1);
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
@@ -252,6 +296,8 @@ fn an_outcome_never_outlives_its_grant() {
         });
         let outcome = Outcome::new(Bytes::from_static(b"made"));
         let commit = done(&store.commit(&mut lease, Some(outcome), ttl(LEASE)));
-        format!("{commit}, {}", other.join().expect("no panic"))
+        let outcome = format!("{commit}, {}", other.join().expect("no panic"));
+        assert_eq!(store.validate(), Ok(()));
+        outcome
     });
 }

@@ -9,7 +9,7 @@ use loom_tests::{
 
 #[test]
 fn two_acquirers_have_one_winner() {
-    explore(100, &["granted, in flight", "in flight, granted"], || {
+    explore(19_000, &["granted, in flight", "in flight, granted"], || {
         let (store, _) = store(2);
         let k = key(&store, "k");
         let other = beside(&store, move |store| word(&store.acquire(k, &terms())));
@@ -27,7 +27,7 @@ fn three_acquirers_have_one_winner() {
         "in flight, granted, in flight",
         "in flight, in flight, granted",
     ];
-    explore_wide(1_000, &expected, || {
+    explore_wide(54_000, &expected, || {
         let (store, _) = store(3);
         let k = key(&store, "k");
         let others = [0, 1].map(|_| beside(&store, move |store| word(&store.acquire(k, &terms()))));
@@ -40,7 +40,7 @@ fn three_acquirers_have_one_winner() {
 
 #[test]
 fn two_acquirers_of_two_keys_are_both_granted() {
-    explore(100, &["granted, granted"], || {
+    explore(52_000, &["granted, granted"], || {
         let (store, _) = store(2);
         let (k, l) = (key(&store, "k"), key(&store, "l"));
         let other = beside(&store, move |store| word(&store.acquire(l, &terms())));
@@ -54,7 +54,7 @@ fn two_acquirers_of_two_keys_are_both_granted() {
 
 #[test]
 fn two_keys_with_one_place_never_exceed_it() {
-    explore(100, &["full, granted", "granted, full"], || {
+    explore(9_400, &["full, granted", "granted, full"], || {
         let (store, _) = store(1);
         let (k, l) = (key(&store, "k"), key(&store, "l"));
         let other = beside(&store, move |store| {
@@ -73,7 +73,7 @@ fn two_keys_with_one_place_never_exceed_it() {
 #[test]
 fn one_key_with_one_place_has_one_winner() {
     let expected = ["granted, in flight", "in flight, granted"];
-    explore(100, &expected, || {
+    explore(5_400, &expected, || {
         let (store, _) = store(1);
         let k = key(&store, "k");
         let other = beside(&store, move |store| word(&store.acquire(k, &terms())));
@@ -86,7 +86,7 @@ fn one_key_with_one_place_has_one_winner() {
 
 #[test]
 fn release_and_acquire_raise_the_token() {
-    explore(10, &["granted", "in flight"], || {
+    explore(86, &["granted", "in flight"], || {
         let (store, _) = store(1);
         let k = key(&store, "k");
         let mut lease = granted(&store, k);
@@ -104,7 +104,7 @@ fn release_and_acquire_raise_the_token() {
 /// The slot of a released key is another's at once, or its own again; never lost.
 #[test]
 fn a_freed_slot_serves_any_key() {
-    explore(50, &["full", "granted"], || {
+    explore(610, &["full", "granted"], || {
         let (store, _) = store(1);
         let (k, l) = (key(&store, "k"), key(&store, "l"));
         let mut lease = granted(&store, k);
@@ -120,7 +120,7 @@ fn a_freed_slot_serves_any_key() {
 /// Revival of a key in its dead slot, beside another key that wants a slot.
 #[test]
 fn a_slot_that_changes_hands_never_answers_for_its_old_key() {
-    explore(100, &["granted, granted"], || {
+    explore(2_700, &["granted, granted"], || {
         let (store, _) = store(2);
         let (k, l) = (key(&store, "k"), key(&store, "l"));
         store.release(&mut granted(&store, k)).expect("the lease is current");
@@ -135,7 +135,7 @@ fn a_slot_that_changes_hands_never_answers_for_its_old_key() {
 
 #[test]
 fn a_takeover_never_shows_the_old_fingerprint() {
-    explore(50, &["granted, in flight", "in flight, granted"], || {
+    explore(370, &["granted, in flight", "in flight, granted"], || {
         let (store, hand) = store(1);
         let k = key(&store, "k");
         let [old, new] =
@@ -150,7 +150,7 @@ fn a_takeover_never_shows_the_old_fingerprint() {
 
 #[test]
 fn close_refuses_and_running_leases_settle() {
-    explore(10, &["closed", "granted"], || {
+    explore(8, &["closed", "granted"], || {
         let (store, _) = store(1);
         let k = key(&store, "k");
         let other = beside(&store, move |store| {

@@ -78,7 +78,7 @@ impl Store {
 
 #[test]
 fn a_given_place_is_taken_or_not_there_yet() {
-    explore(3, &["none", "taken"], || {
+    explore(3, 6, &["none", "taken"], || {
         let store = store(1, 1);
         let giver = beside(&store, Store::kill);
         let taken = store.claim().is_some();
@@ -91,7 +91,7 @@ fn a_given_place_is_taken_or_not_there_yet() {
 /// The looks at the slot order nothing by themselves.
 #[test]
 fn who_takes_a_place_sees_the_slot_that_was_killed() {
-    explore(3, &["none", "taken"], || {
+    explore(3, 6, &["none", "taken"], || {
         let store = store(1, 1);
         let is_live = Arc::new(AtomicU64::new(1));
         let slot = Arc::clone(&is_live);
@@ -117,7 +117,7 @@ fn who_takes_a_place_sees_the_slot_that_was_killed() {
 /// dead slot, kills another slot and gives; and the first takes the new place by the old count.
 #[test]
 fn who_takes_a_place_that_was_changed_sees_its_slot() {
-    explore(3, &["none", "taken"], || {
+    explore(3, 130, &["none", "taken"], || {
         let store = store(2, 1);
         let slots = Arc::new([0, 1].map(AtomicU64::new));
         let theirs = Arc::clone(&slots);
@@ -155,7 +155,7 @@ fn claim_slot(slots: &[AtomicU64; 2]) -> bool {
 
 #[test]
 fn the_last_place_is_taken_once() {
-    explore(2, &["none, taken", "taken, none"], || {
+    explore(2, 24, &["none, taken", "taken, none"], || {
         let store = store(1, 0);
         let word = |claimed: Option<bool>| if claimed.is_some() { "taken" } else { "none" };
         let other = beside(&store, Store::claim);
@@ -169,7 +169,7 @@ fn the_last_place_is_taken_once() {
 /// The places that a refill moves from the pool are out of it, and not in the account yet.
 #[test]
 fn a_refill_never_looks_full() {
-    explore(3, &["Free", "Unsettled"], || {
+    explore(3, 55, &["Free", "Unsettled"], || {
         let store = store(2, 0);
         let mover = beside(&store, Store::move_a_place);
         let verdict = store.verdict();
@@ -182,7 +182,7 @@ fn a_refill_never_looks_full() {
 /// What an account has too many of is out of it, and not in the pool yet.
 #[test]
 fn a_returned_surplus_never_looks_full() {
-    explore(3, &["Free"], || {
+    explore(3, 110, &["Free"], || {
         let store = store(5, 5);
         let giver = beside(&store, |store| (0..5).for_each(|_| store.kill()));
         let verdict = if store.entries.load(Ordering::Acquire) == 0 {
@@ -200,7 +200,7 @@ fn a_returned_surplus_never_looks_full() {
 /// One place wanders through two hands, and is never an entry's.
 #[test]
 fn a_place_that_wanders_never_looks_full() {
-    explore(2, &["Free", "Unsettled"], || {
+    explore(2, 7_200, &["Free", "Unsettled"], || {
         let store = store(1, 0);
         let movers = [(); 2].map(|()| beside(&store, Store::move_a_place));
         let verdict = store.verdict();
@@ -212,7 +212,7 @@ fn a_place_that_wanders_never_looks_full() {
 
 #[test]
 fn a_kill_beside_a_verdict_leaves_it_exact() {
-    explore(3, &["Free", "Full", "Unsettled"], || {
+    explore(3, 50, &["Free", "Full", "Unsettled"], || {
         let store = store(1, 1);
         let killer = beside(&store, Store::kill);
         let verdict = store.verdict();
@@ -248,7 +248,7 @@ fn full_is_answered_only_if_the_store_was_full() {
         "was never full, Free, own",
         "was never full, Unsettled, own",
     ];
-    explore(3, &expected, || {
+    explore(3, 900, &expected, || {
         let store = store(2, 1);
         // So that the claim finds its place without a refill.
         store.move_a_place();
@@ -265,7 +265,7 @@ fn threads_that_share_an_account_keep_full_exact() {
         "was never full, Free, shared",
         "was never full, Unsettled, shared",
     ];
-    explore(3, &expected, || {
+    explore(3, 990, &expected, || {
         let store = store(2, 1);
         // Use the numbers up.
         store.move_a_place();
@@ -277,7 +277,7 @@ fn threads_that_share_an_account_keep_full_exact() {
 /// A caller who was told of an end finds the place.
 #[test]
 fn a_place_whose_end_was_told_is_never_missed() {
-    explore(3, &["not told", "told, Free"], || {
+    explore(3, 100, &["not told", "told, Free"], || {
         let store = store(1, 1);
         let told = Arc::new(AtomicU64::new(0));
         let teller = Arc::clone(&told);
@@ -295,7 +295,7 @@ fn a_place_whose_end_was_told_is_never_missed() {
 
 #[test]
 fn two_callers_at_a_full_store_are_both_told_at_once() {
-    explore(3, &["none, Full; none, Full"], || {
+    explore(3, 100, &["none, Full; none, Full"], || {
         let store = store(2, 2);
         let ask = |store: &Store| {
             let claimed = if store.claim().is_some() { "taken" } else { "none" };

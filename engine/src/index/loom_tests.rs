@@ -82,7 +82,7 @@ fn winner(own: bool, other: bool) -> &'static str {
 
 /// Both ask for `key` in a table that `prepare` has left.
 fn one_wins(key: u64, prepare: fn(&Table)) {
-    explore(3, &["the first", "the second"], move || {
+    explore(3, 420, &["the first", "the second"], move || {
         let table = table();
         prepare(&table);
         let other = beside(&table, move |table| grant(table, key));
@@ -121,7 +121,7 @@ fn a_dead_key_far_away_is_granted_once_though_its_home_is_free() {
 /// The home's slot dies while both ask, so that one may see it dead and the other alive.
 #[test]
 fn one_key_is_granted_once_while_its_home_becomes_free() {
-    explore(3, &["the first", "the second"], || {
+    explore(3, 7_200, &["the first", "the second"], || {
         let table = table();
         assert!(grant(&table, THREE));
         let other = beside(&table, |table| grant(table, ONE));
@@ -137,7 +137,7 @@ fn one_key_is_granted_once_while_its_home_becomes_free() {
 #[test]
 fn two_keys_of_one_home_are_both_granted_and_both_found() {
     for keys in [[ONE, TWO], [ONE, THREE]] {
-        explore(3, &["both"], move || {
+        explore(3, 480, &["both"], move || {
             let table = table();
             let other = beside(&table, move |table| grant(table, keys[1]));
             let own = grant(&table, keys[0]);
@@ -152,7 +152,7 @@ fn two_keys_of_one_home_are_both_granted_and_both_found() {
 /// A dead slot changes hands while its old key is granted again: one of them has it.
 #[test]
 fn a_dead_slot_goes_to_its_own_key_or_to_another_never_to_both() {
-    explore(3, &["both"], || {
+    explore(3, 960, &["both"], || {
         let table = table();
         assert!(grant(&table, ONE));
         end(&table, ONE);
@@ -167,7 +167,7 @@ fn a_dead_slot_goes_to_its_own_key_or_to_another_never_to_both() {
 /// The same with two seekers of the old key: one of them wins, in the old slot or in a new one.
 #[test]
 fn a_slot_that_changes_hands_leaves_one_winner_of_its_old_key() {
-    explore(1, &["the first", "the second"], || {
+    explore(1, 510_000, &["the first", "the second"], || {
         let table = table();
         assert!(grant(&table, ONE));
         end(&table, ONE);
@@ -184,7 +184,7 @@ fn a_slot_that_changes_hands_leaves_one_winner_of_its_old_key() {
 /// Beside two claims of one key a third thread's claim makes the header anew.
 #[test]
 fn one_key_is_granted_once_beside_a_claim_of_another() {
-    explore(1, &["the first", "the second"], || {
+    explore(1, 12_000, &["the first", "the second"], || {
         let table = table();
         let stranger = beside(&table, |table| grant(table, THREE));
         let other = beside(&table, |table| grant(table, ONE));
@@ -209,7 +209,7 @@ const FIVE: u64 = 5 << 40 | 5;
 /// Another home's key takes the slot far away that the key's home has designated, and ends.
 #[test]
 fn one_key_is_granted_once_while_its_designated_slot_is_another_homes() {
-    explore(1, &["the first", "the second"], || {
+    explore(1, 33_000, &["the first", "the second"], || {
         let table = two_homes();
         assert!(grant(&table, THREE) && grant(&table, FOUR));
         let other = beside(&table, |table| grant(table, ONE));
@@ -229,7 +229,7 @@ fn one_key_is_granted_once_while_its_designated_slot_is_another_homes() {
 /// A dead key far away is granted again beside inserts of both homes, which want its slot.
 #[test]
 fn a_dead_key_far_away_is_granted_beside_inserts_of_two_homes() {
-    explore(1, &["both"], || {
+    explore(1, 200_000, &["both"], || {
         let table = two_homes();
         assert!(grant(&table, THREE) && grant(&table, ONE) && grant(&table, FOUR));
         end(&table, ONE);
