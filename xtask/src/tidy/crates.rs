@@ -41,6 +41,11 @@ const CRATES: &[Crate] = &[
         tests_see: &["leasehold-conformance"],
     },
     Crate { package: "stress", sees: &["leasehold"], tests_see: &[] },
+    Crate {
+        package: "leasehold-fuzz",
+        sees: &["leasehold", "leasehold-http", "proptests"],
+        tests_see: &[],
+    },
     Crate { package: "xtask", sees: &[], tests_see: &[] },
 ];
 
