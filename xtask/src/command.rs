@@ -34,10 +34,11 @@ pub(crate) fn is_there(program: &str) -> bool {
 }
 
 /// A command as one would type it, with the variables that it sets.
-fn show(command: &Command) -> String {
+pub(crate) fn show(command: &Command) -> String {
     let mut words = Vec::new();
-    for (name, value) in command.get_envs() {
-        let value = value.unwrap_or_default().to_string_lossy();
+    let set = command.get_envs().filter_map(|(name, value)| Some((name, value?)));
+    for (name, value) in set {
+        let value = value.to_string_lossy();
         words.push(format!("{}={}", name.to_string_lossy(), quoted(&value)));
     }
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());

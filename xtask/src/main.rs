@@ -29,7 +29,7 @@ fn main() -> ExitCode {
         Err(failure) => return refuse(&failure.to_string()),
     };
     if name == "ci" {
-        return jobs::ci(&options);
+        return jobs::ci(options);
     }
     match JOBS.iter().find(|job| job.name == name) {
         Some(job) => jobs::alone(job, &options),

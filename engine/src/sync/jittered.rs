@@ -16,7 +16,7 @@ use std::sync::atomic::{self, Ordering};
 /// Accesses from one that is held up to the next, on average, unless the environment says
 /// otherwise. From 4 to 64 the stress run finds planted faults after about as many acquires, at 200
 /// after more, and at 0 most of them never. At 24 two cores make 200,000 to 400,000 acquires a
-/// second. Source: `cargo xtask faults`, 2026-11.
+/// second. Source: `cargo xtask mutants`, 2026-11.
 const MEAN_GAP: u32 = 24;
 
 /// See [`MEAN_GAP`].

@@ -16,6 +16,8 @@ const LOOM_PREEMPTIONS: &str = "2";
 
 pub(super) fn fmt(root: &Path) -> Result<Done, Failure> {
     run(&mut cargo(root, ["fmt", "--all", "--check"]))?;
+    // A workspace of its own.
+    run(&mut cargo(root, ["fmt", "--manifest-path", "fuzz/Cargo.toml", "--check"]))?;
     Ok(Done::Passed)
 }
 
@@ -39,6 +41,12 @@ pub(super) fn test(root: &Path) -> Result<Done, Failure> {
     Ok(Done::Passed)
 }
 
+/// Part of the tests: for who has changed the engine, and for more cases than they run.
+pub(super) fn proptest(root: &Path) -> Result<Done, Failure> {
+    run(&mut cargo(root, ["test", "-p", "proptests"]))?;
+    Ok(Done::Passed)
+}
+
 /// The scenarios of the whole store, then those of its parts, which stand beside them. In its own
 /// target folder, since its flags differ. Link-time optimization is left out: it takes longer than
 /// it saves. What only loom compiles is linted here.
@@ -58,6 +66,7 @@ pub(super) fn loom(root: &Path) -> Result<Done, Failure> {
     Ok(Done::Passed)
 }
 
-fn loom_flags(command: &mut Command) -> &mut Command {
+/// A cargo command that builds for loom.
+pub(super) fn loom_flags(command: &mut Command) -> &mut Command {
     command.env("RUSTFLAGS", "--cfg lease_loom").env("CARGO_PROFILE_RELEASE_LTO", "off")
 }

@@ -5,10 +5,13 @@ mod bench;
 mod checks;
 mod clients;
 mod demo;
-mod faults;
 mod features;
+mod fuzz;
 mod gateway;
+mod mutants;
+mod nightly;
 mod release;
+mod san;
 mod stress;
 
 use std::path::Path;
@@ -72,6 +75,12 @@ pub(crate) const JOBS: &[Job] = &[
         run: |root, _| checks::test(root),
     },
     Job {
+        name: "proptest",
+        about: "the properties (PROPTEST_CASES, each its own number unless set); CI: in `test`",
+        in_ci: false,
+        run: |root, _| checks::proptest(root),
+    },
+    Job {
         name: "features",
         about: "each crate builds with no feature, each alone, and all",
         in_ci: true,
@@ -79,7 +88,7 @@ pub(crate) const JOBS: &[Job] = &[
     },
     Job {
         name: "loom",
-        about: "the engine's interleavings (LOOM_MAX_PREEMPTIONS, 2 unless set)",
+        about: "the engine's interleavings (LOOM_MAX_PREEMPTIONS, 2 unless set; 3: 15 minutes)",
         in_ci: true,
         run: |root, _| checks::loom(root),
     },
@@ -88,6 +97,18 @@ pub(crate) const JOBS: &[Job] = &[
         about: "tiny stores while accesses pause; ten million acquires, or --acquires N",
         in_ci: true,
         run: |root, options| stress::run_all(root, options.acquires),
+    },
+    Job {
+        name: "san",
+        about: "the stress run under the address and leak sanitizers, on a nightly",
+        in_ci: true,
+        run: san::run_all,
+    },
+    Job {
+        name: "fuzz",
+        about: "each target of fuzz for 8 seconds, or SECONDS, on a nightly",
+        in_ci: true,
+        run: fuzz::run_all,
     },
     Job {
         name: "soak",
@@ -114,10 +135,10 @@ pub(crate) const JOBS: &[Job] = &[
         run: |root, _| clients::check(root),
     },
     Job {
-        name: "faults",
-        about: "the stress run finds each fault of xtask/faults, or --only NAME; minutes",
+        name: "mutants",
+        about: "each fault of xtask/faults is found by its killer, or --only NAME; 20 minutes",
         in_ci: false,
-        run: faults::run_all,
+        run: mutants::run_all,
     },
     Job {
         name: "bench",
@@ -138,17 +159,31 @@ pub(crate) struct Options {
     only: Option<String>,
     /// Whether the benches are to be short.
     is_quick: bool,
+    /// How long each fuzz target runs, if not its own time.
+    seconds: Option<u64>,
+    /// Whether the job is one of all of CI's.
+    is_ci: bool,
 }
 
 impl Options {
-    /// Reads `--times N`, `--acquires N`, `--only NAME` and `--quick`. Where `CI` is set the cases
-    /// run three times by default, else once.
+    /// Nothing is asked for.
+    const fn none() -> Self {
+        let (acquires, only, seconds) = (None, None, None);
+        Self { times: 1, acquires, only, is_quick: false, seconds, is_ci: false }
+    }
+
+    /// Reads `--times N`, `--acquires N`, `--only NAME`, `--quick` and seconds. Where `CI` is set
+    /// the cases run three times by default, else once.
     pub(crate) fn parse(mut arguments: impl Iterator<Item = String>) -> Result<Self, Failure> {
         let times = if std::env::var_os("CI").is_some() { 3 } else { 1 };
-        let mut options = Self { times, acquires: None, only: None, is_quick: false };
+        let mut options = Self { times, ..Self::none() };
         while let Some(argument) = arguments.next() {
             if argument == "--quick" {
                 options.is_quick = true;
+                continue;
+            }
+            if argument.starts_with(|first: char| first.is_ascii_digit()) {
+                options.seconds = Some(above_zero("SECONDS", &argument)?);
                 continue;
             }
             let value = arguments.next().unwrap_or_default();
@@ -159,7 +194,7 @@ impl Options {
                 _ => {
                     return Err(Failure::new(format!(
                         "`{argument}` is not understood; there are --times N, --acquires N, \
-                         --only NAME and --quick"
+                         --only NAME, --quick and SECONDS"
                     )));
                 }
             }
@@ -221,10 +256,11 @@ pub(crate) fn alone(job: &Job, options: &Options) -> ExitCode {
 
 /// Runs every job that CI runs, also after one has failed, so that one run shows all that is wrong;
 /// and sums up.
-pub(crate) fn ci(options: &Options) -> ExitCode {
+pub(crate) fn ci(options: Options) -> ExitCode {
     let stopwatch = Stopwatch::start();
+    let options = Options { is_ci: true, ..options };
     let reports: Vec<_> =
-        JOBS.iter().filter(|job| job.in_ci).map(|job| execute(job, options)).collect();
+        JOBS.iter().filter(|job| job.in_ci).map(|job| execute(job, &options)).collect();
     println!("\n== summary");
     for report in &reports {
         println!("{}", report.line());
@@ -257,8 +293,15 @@ mod tests {
 
     #[test]
     fn numbers_are_above_zero_and_nothing_else_is_taken() {
-        let one = Options { times: 5, acquires: Some(7), only: Some("x".into()), is_quick: true };
-        let all = ["--times", "5", "--acquires", "7", "--quick", "--only", "x"];
+        let one = Options {
+            times: 5,
+            acquires: Some(7),
+            only: Some("x".into()),
+            is_quick: true,
+            seconds: Some(60),
+            is_ci: false,
+        };
+        let all = ["--times", "5", "--acquires", "7", "--quick", "60", "--only", "x"];
         assert_eq!(parse(&all), Ok(one));
         for wrong in [
             &["--times"][..],
@@ -266,6 +309,8 @@ mod tests {
             &["--times", "-1"],
             &["--acquires", "x"],
             &["--only"],
+            &["0"],
+            &["6x"],
             &["--tmes", "1"],
         ] {
             assert!(parse(wrong).is_err(), "{wrong:?}");

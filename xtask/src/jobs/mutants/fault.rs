@@ -1,9 +1,10 @@
-//! A fault: what it breaks, and which text of which file it replaces.
+//! A fault: what it breaks, who finds it, and which text of which file it replaces.
 //!
 //! One file a fault, named after it:
 //!
 //! ```text
 //! breaks: what no longer holds, in one line
+//! killed by: the kind of check, and the test; see `killer`
 //! file: engine/src/word.rs
 //! --- replace
 //! the text, in whole lines, as it stands in the file
@@ -15,9 +16,11 @@
 //! Several replacements may follow each other, each in the `file` that was named last. A text that
 //! is not found exactly once is an error, so that no fault outlives the code that it was made for.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
 
+use super::killer::Killer;
 use super::sources::Sources;
 use crate::failure::Failure;
 
@@ -30,6 +33,7 @@ const EXTENSION: &str = "fault";
 pub(super) struct Fault {
     pub(super) name: String,
     pub(super) breaks: String,
+    pub(super) killer: Killer,
     edits: Vec<Edit>,
 }
 
@@ -56,6 +60,11 @@ pub(super) fn all(root: &Path) -> Result<Vec<Fault>, Failure> {
     Ok(faults)
 }
 
+/// The killers of some faults, each once.
+pub(super) fn killers<'a>(faults: &[&'a Fault]) -> BTreeSet<&'a Killer> {
+    faults.iter().map(|fault| &fault.killer).collect()
+}
+
 /// Which part of a fault's file a line stands in.
 enum Part {
     Head,
@@ -66,7 +75,7 @@ enum Part {
 impl Fault {
     fn parse(name: &str, text: &str) -> Result<Self, Failure> {
         let wrong = |what: String| Failure::new(format!("the fault `{name}`: {what}"));
-        let mut fault = Self { name: name.to_owned(), breaks: String::new(), edits: Vec::new() };
+        let (mut breaks, mut killer, mut edits) = (String::new(), None, Vec::new());
         let mut file = String::new();
         let mut edit = Edit::default();
         let mut part = Part::Head;
@@ -76,25 +85,24 @@ impl Fault {
                 (Part::Replace, "--- with") => part = Part::With,
                 (Part::With, "--- end") => {
                     let whole = Edit { file: file.clone(), ..std::mem::take(&mut edit) };
-                    fault.edits.push(whole);
+                    edits.push(whole);
                     part = Part::Head;
                 }
                 (Part::Replace, line) => edit.replace.extend([line, "\n"]),
                 (Part::With, line) => edit.with.extend([line, "\n"]),
                 (Part::Head, line) => match line.split_once(": ") {
-                    Some(("breaks", breaks)) => fault.breaks = breaks.to_owned(),
+                    Some(("breaks", text)) => breaks = text.to_owned(),
+                    Some(("killed by", text)) => killer = Killer::parse(text),
                     Some(("file", path)) => file = path.to_owned(),
                     _ => return Err(wrong(format!("`{line}` is not understood"))),
                 },
             }
         }
-        let is_whole = matches!(part, Part::Head) && !fault.edits.is_empty();
-        if fault.breaks.is_empty() || !is_whole {
-            return Err(wrong(
-                "it does not say what it breaks, or its last part has no end".into(),
-            ));
-        }
-        Ok(fault)
+        let is_whole = matches!(part, Part::Head) && !edits.is_empty() && !breaks.is_empty();
+        let killer = killer.filter(|_| is_whole).ok_or_else(|| {
+            wrong("it does not say what it breaks or who kills it, or its last part is open".into())
+        })?;
+        Ok(Self { name: name.to_owned(), breaks, killer, edits })
     }
 
     /// The sources with the fault in them.
@@ -121,17 +129,19 @@ impl Fault {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "breaks: it\nfile: a.rs\n--- replace\none\n--- with\ntwo\n--- end\n";
+    const TEXT: &str =
+        "breaks: it\nkilled by: stress\nfile: a.rs\n--- replace\none\n--- with\ntwo\n--- end\n";
 
     #[test]
     fn every_fault_still_fits_the_sources() {
         let root = crate::workspace::root();
         let sources = Sources::read(&root).expect("the files can be read");
         let faults = all(&root).expect("the faults can be read");
-        assert!(faults.len() >= 3);
+        assert!(faults.len() >= 20);
         for fault in faults {
             let planted = fault.plant(&sources).map(|_| ());
             assert_eq!(planted, Ok(()), "{}", fault.name);
+            assert!(sources.has_test(&fault.killer), "{}: {}", fault.name, fault.killer);
         }
     }
 
@@ -149,10 +159,12 @@ mod tests {
     fn a_fault_that_is_not_whole_is_refused() {
         for wrong in [
             "",
-            "breaks: it\n",
-            "breaks: it\nfile: a.rs\n--- replace\none\n",
-            "breaks: it\nfile: a.rs\n--- replace\none\n--- with\ntwo\n",
-            "file: a.rs\n--- replace\none\n--- with\n--- end\n",
+            "breaks: it\nkilled by: stress\n",
+            "breaks: it\nkilled by: stress\nfile: a.rs\n--- replace\none\n",
+            "breaks: it\nkilled by: stress\nfile: a.rs\n--- replace\none\n--- with\ntwo\n",
+            "breaks: it\nfile: a.rs\n--- replace\none\n--- with\n--- end\n",
+            "breaks: it\nkilled by: luck\nfile: a.rs\n--- replace\none\n--- with\n--- end\n",
+            "killed by: stress\nfile: a.rs\n--- replace\none\n--- with\n--- end\n",
             "something: else\n",
         ] {
             assert!(Fault::parse("x", wrong).is_err(), "{wrong}");

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+#[cfg(test)]
+use super::killer::Killer;
 use crate::failure::Failure;
 use crate::tidy::tree::Tree;
 
@@ -25,6 +27,14 @@ impl Sources {
 
     pub(super) fn text(&self, path: &str) -> Option<&str> {
         self.0.get(path).map(String::as_str)
+    }
+
+    /// Whether a killer's test is written anywhere in the tree.
+    #[cfg(test)]
+    pub(super) fn has_test(&self, killer: &Killer) -> bool {
+        let named = [format!("fn {}(", killer.name()), format!("fn {}<", killer.name())];
+        let is_in = |text: &String| named.iter().any(|name| text.contains(name.as_str()));
+        killer.name().is_empty() || self.0.values().any(is_in)
     }
 
     /// The same with another text in one file.
