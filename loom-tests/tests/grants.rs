@@ -4,7 +4,7 @@
 
 use leasehold::{Admission, Fingerprint};
 use loom_tests::{
-    GRACE, LEASE, beside, done, explore, explore_wide, granted, key, store, terms, word,
+    GRACE, LEASE, beside, done, explore, explore_wide, granted, key, store, terms, ttl, word,
 };
 
 #[test]
@@ -143,6 +143,28 @@ fn a_takeover_never_shows_the_old_fingerprint() {
         drop(store.acquire(k, &old));
         hand.advance(LEASE + GRACE / 2);
         let other = beside(&store, move |store| word(&store.acquire(k, &new)));
+        let one = word(&store.acquire(k, &new));
+        format!("{one}, {}", other.join().expect("no panic"))
+    });
+}
+
+/// The fingerprint may be the next grant's already while the word is still the former one's.
+#[test]
+fn an_answer_is_never_made_of_two_grants() {
+    let expected = ["granted, in flight", "in flight, granted", "mismatch, granted"];
+    explore(1_700, &expected, || {
+        let (store, _) = store(2);
+        let k = key(&store, "k");
+        let [old, new] =
+            [1, 2].map(|byte| terms().fingerprint(Fingerprint::from_bytes([byte; 32])));
+        let Ok(Admission::Granted(mut lease)) = store.acquire(k, &old) else {
+            panic!("the key is free")
+        };
+        store.commit(&mut lease, None, ttl(LEASE)).expect("the lease is current");
+        let other = beside(&store, move |store| {
+            assert!(store.forget(k), "it is kept, by whomever");
+            word(&store.acquire(k, &new))
+        });
         let one = word(&store.acquire(k, &new));
         format!("{one}, {}", other.join().expect("no panic"))
     });

@@ -155,7 +155,7 @@ fn claim_slot(slots: &[AtomicU64; 2]) -> bool {
 
 #[test]
 fn the_last_place_is_taken_once() {
-    explore(2, 24, &["none, taken", "taken, none"], || {
+    explore(3, 24, &["none, taken", "taken, none"], || {
         let store = store(1, 0);
         let word = |claimed: Option<bool>| if claimed.is_some() { "taken" } else { "none" };
         let other = beside(&store, Store::claim);
@@ -200,7 +200,7 @@ fn a_returned_surplus_never_looks_full() {
 /// One place wanders through two hands, and is never an entry's.
 #[test]
 fn a_place_that_wanders_never_looks_full() {
-    explore(2, 7_200, &["Free", "Unsettled"], || {
+    explore(3, 7_200, &["Free", "Unsettled"], || {
         let store = store(1, 0);
         let movers = [(); 2].map(|()| beside(&store, Store::move_a_place));
         let verdict = store.verdict();

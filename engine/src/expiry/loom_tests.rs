@@ -84,7 +84,7 @@ fn filer(table: &Arc<Table>, leaf: usize, slot: usize, due: u64) -> Running<()> 
 /// The raise of the leaf may have looked at the slot before the word was there.
 #[test]
 fn a_filer_beside_a_raiser_of_its_leaf_is_not_hidden() {
-    explore(2, 9_600, &["0", "1", "2"], || {
+    explore(3, 9_600, &["0", "1", "2"], || {
         let table = Table::new();
         let sweeper = sweeper(&table);
         table.put(0, 1, 1);
@@ -101,7 +101,7 @@ fn a_filer_beside_a_raiser_of_its_leaf_is_not_hidden() {
 /// kept from being raised past it.
 #[test]
 fn a_later_deadline_is_not_raised_past() {
-    explore(2, 80, &["cancelled", "undisturbed"], || {
+    explore(3, 80, &["cancelled", "undisturbed"], || {
         let table = Table::new();
         let sweeper = sweeper(&table);
         table.put(0, 1, 2);
@@ -115,7 +115,7 @@ fn a_later_deadline_is_not_raised_past() {
 /// The raise is one of the root, beside a filer who lowers another leaf.
 #[test]
 fn a_lowered_child_is_not_raised_past() {
-    explore(2, 41, &["swept"], || {
+    explore(3, 41, &["swept"], || {
         let table = Table::new();
         let sweeper = sweeper(&table);
         table.put(1, 0, 2);
@@ -129,7 +129,7 @@ fn a_lowered_child_is_not_raised_past() {
 /// One filer lowers the leaf and stalls before the root; the other finds the leaf covered.
 #[test]
 fn a_filer_behind_a_stalled_one_is_not_hidden() {
-    explore(2, 330, &["both", "its own"], || {
+    explore(3, 330, &["both", "its own"], || {
         let table = Table::new();
         assert_eq!(table.sweep(1), 1);
         let stalls = filer(&table, 1, 0, 1);
@@ -160,7 +160,7 @@ fn two_filers_beside_a_raiser_lose_nothing() {
 
 #[test]
 fn two_raisers_take_an_entry_once_and_lose_none() {
-    explore(2, 4_500, &["first", "second"], || {
+    explore(3, 4_500, &["first", "second"], || {
         let table = Table::new();
         table.put(0, 1, 4);
         table.put(1, 0, 3);

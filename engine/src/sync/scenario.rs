@@ -11,9 +11,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 pub(crate) use loom::sync::Arc;
 pub(crate) use loom::thread::{JoinHandle, spawn};
 
-/// Runs a scenario until every interleaving with up to `preemptions` preemptions was explored
-/// (`LOOM_MAX_PREEMPTIONS` says another number, but for those of one, which are large). `runs_min`
-/// holds from two preemptions on, or from one for those of one.
+/// Runs a scenario until every interleaving with up to `preemptions` preemptions was explored: as
+/// many as it can take within minutes, or fewer if `LOOM_MAX_PREEMPTIONS` asks for fewer. `runs_min`
+/// holds from two on, or from one if it can take no more.
 pub(crate) fn explore<S: Into<String>>(
     preemptions: usize,
     runs_min: usize,
@@ -22,8 +22,8 @@ pub(crate) fn explore<S: Into<String>>(
 ) {
     let seen = std::sync::Arc::new(Mutex::new(BTreeSet::new()));
     let mut builder = loom::model::Builder::new();
-    let other = builder.preemption_bound.filter(|_| preemptions > 1);
-    builder.preemption_bound = other.or(Some(preemptions));
+    let asked = builder.preemption_bound.unwrap_or(preemptions);
+    builder.preemption_bound = Some(asked.min(preemptions));
     builder.max_branches = 50_000;
     let runs = std::sync::Arc::new(AtomicUsize::new(0));
     let (seen_in_run, runs_in_run) = (std::sync::Arc::clone(&seen), std::sync::Arc::clone(&runs));
