@@ -12,8 +12,8 @@ pub(crate) use loom::sync::Arc;
 pub(crate) use loom::thread::{JoinHandle, spawn};
 
 /// Runs a scenario until every interleaving with up to `preemptions` preemptions was explored: as
-/// many as it can take within minutes, or fewer if `LOOM_MAX_PREEMPTIONS` asks for fewer. `runs_min`
-/// holds from two on, or from one if it can take no more.
+/// many as it can take within minutes, or fewer if `LOOM_MAX_PREEMPTIONS` asks for fewer.
+/// `runs_min` holds from two on, or from one if it can take no more.
 pub(crate) fn explore<S: Into<String>>(
     preemptions: usize,
     runs_min: usize,
