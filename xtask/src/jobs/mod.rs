@@ -136,7 +136,7 @@ pub(crate) const JOBS: &[Job] = &[
     },
     Job {
         name: "mutants",
-        about: "each fault of xtask/faults is found by its killer, or --only NAME; 20 minutes",
+        about: "each fault of xtask/faults is found by its killer; --only NAME or KIND; 20 minutes",
         in_ci: false,
         run: mutants::run_all,
     },
@@ -155,7 +155,7 @@ pub(crate) struct Options {
     times: u32,
     /// How many acquires the stress run makes, if not its own number.
     acquires: Option<u64>,
-    /// The one fault to plant.
+    /// The one fault to plant, or the kind of killer whose faults to plant.
     only: Option<String>,
     /// Whether the benches are to be short.
     is_quick: bool,

@@ -24,10 +24,15 @@ const FOLDER: &str = "target/mutants";
 /// First the sources as they are, in which no killer may find anything; then every fault.
 pub(super) fn run_all(root: &Path, options: &Options) -> Result<Done, Failure> {
     let faults = fault::all(root)?;
-    let asked = |fault: &&Fault| options.only.as_ref().is_none_or(|only| *only == fault.name);
+    let asked = |fault: &&Fault| {
+        let names = [fault.name.as_str(), fault.killer.kind.word()];
+        options.only.as_ref().is_none_or(|only| names.contains(&only.as_str()))
+    };
     let mut chosen: Vec<_> = faults.iter().filter(asked).collect();
     if chosen.is_empty() {
-        return Err(Failure::new("there is no such fault; see xtask/faults"));
+        return Err(Failure::new(
+            "there is no such fault, and no such kind of killer; see xtask/faults",
+        ));
     }
     // Those of one build together, and the quickest first.
     chosen.sort_by_key(|fault| (fault.killer.kind, &fault.name));

@@ -21,7 +21,7 @@ use crate::stopwatch::Stopwatch;
 /// Acquires within which the stress run must find a fault, and those of the run without one; and
 /// the seconds after which no round begins.
 const ACQUIRES: &str = "20000000";
-const ACQUIRES_CLEAN: &str = "1000000";
+const ACQUIRES_CLEAN: &str = "500000";
 const SECONDS: &str = "240";
 
 /// How long a killer may run, on a machine that has other things to do too. A check that no longer
