@@ -79,7 +79,7 @@ impl Shape {
         Self {
             acquires: ACQUIRES_REAL,
             bound,
-            keys: bound + random.usize(0..=bound),
+            keys: bound + random.usize(0..=1.max(bound / 8)),
             manual: false,
             late_grace_ms: [0, 40, 200][random.usize(..3)],
             ttl_ms_max: [32, 64, 100][random.usize(..3)],
