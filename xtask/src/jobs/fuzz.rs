@@ -14,7 +14,7 @@ use crate::command::{is_there, run};
 use crate::failure::Failure;
 
 /// Seconds of each target unless others are asked for: for CI, which runs them on every change.
-const SECONDS: u64 = 8;
+const SECONDS: u64 = 5;
 
 /// Coverage for libFuzzer, and AddressSanitizer, by which it notices what is wrong.
 const FLAGS: &[&str] = &[

@@ -106,7 +106,7 @@ pub(crate) const JOBS: &[Job] = &[
     },
     Job {
         name: "fuzz",
-        about: "each target of fuzz for 8 seconds, or SECONDS, on a nightly",
+        about: "each target of fuzz for 5 seconds, or SECONDS, on a nightly",
         in_ci: true,
         run: fuzz::run_all,
     },
