@@ -127,6 +127,40 @@ macro_rules! __law_tests {
     };
 }
 
+/// Makes one test of all laws, which run side by side and are reported by name: for stores whose
+/// clock is real, since a law mostly waits then. Call it once in a module of its own.
+///
+/// Its argument is as for [`laws!`](crate::laws), and so is what the calling crate needs.
+#[macro_export]
+macro_rules! laws_side_by_side {
+    ($subject:expr) => {
+        $crate::__laws! { __laws_side_by_side ($subject) }
+    };
+}
+
+#[doc(hidden)]
+#[macro_export]
+macro_rules! __laws_side_by_side {
+    (($subject:expr) $($file:ident :: $law:ident,)*) => {
+        #[::tokio::test(flavor = "multi_thread", worker_threads = 4)]
+        async fn every_law_holds() {
+            let running = [$(
+                (concat!(stringify!($file), "::", stringify!($law)), ::tokio::spawn(async move {
+                    let subject = $subject;
+                    $crate::$file::$law(&subject).await;
+                })),
+            )*];
+            let mut broken = Vec::new();
+            for (law, run) in running {
+                if run.await.is_err() {
+                    broken.push(law);
+                }
+            }
+            assert!(broken.is_empty(), "{} laws are broken: {broken:?}", broken.len());
+        }
+    };
+}
+
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __law_names {
