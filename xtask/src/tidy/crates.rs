@@ -20,13 +20,14 @@ const CRATES: &[Crate] = &[
     Crate {
         package: "leasehold-http",
         sees: &["leasehold", "leasehold-redis", "leasehold-sql"],
-        tests_see: &["leasehold-conformance"],
+        tests_see: &["leasehold-conformance", "leasehold-redis-server"],
     },
     Crate {
         package: "leasehold-redis",
         sees: &["leasehold"],
-        tests_see: &["leasehold-conformance"],
+        tests_see: &["leasehold-conformance", "leasehold-redis-server"],
     },
+    Crate { package: "leasehold-redis-server", sees: &[], tests_see: &[] },
     Crate { package: "leasehold-sql", sees: &["leasehold"], tests_see: &["leasehold-conformance"] },
     Crate { package: "leasehold-conformance", sees: &["leasehold"], tests_see: &[] },
     Crate {

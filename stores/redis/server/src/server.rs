@@ -1,0 +1,162 @@
+//! One server, which can be frozen, killed and started again on the same port.
+
+use std::path::Path;
+use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tempfile::TempDir;
+
+use crate::keeper::Keeper;
+use crate::port::free_port;
+use crate::wire;
+
+/// Ports that are tried: another process may take a free one first, which is rare.
+const TRIES: usize = 10;
+
+/// A Redis server of one's own. Dropping it kills it and removes its files.
+#[derive(Debug)]
+pub struct Server {
+    port: u16,
+    arguments: Vec<String>,
+    keeper: Mutex<Option<Keeper>>,
+    folder: TempDir,
+}
+
+impl Server {
+    /// Starts a server with these arguments besides those that place it, and waits until it takes
+    /// commands.
+    ///
+    /// # Panics
+    ///
+    /// If there is no `redis-server`, or it does not start.
+    #[must_use]
+    pub fn start(arguments: &[&str]) -> Self {
+        Self::start_with(|_, _| arguments.iter().map(|one| (*one).to_owned()).collect())
+    }
+
+    /// The same, with arguments that depend on the port and on the server's folder. The first may
+    /// be a configuration file.
+    ///
+    /// # Panics
+    ///
+    /// If there is no `redis-server`, or it does not start.
+    #[must_use]
+    pub fn start_with(arguments: impl Fn(u16, &Path) -> Vec<String>) -> Self {
+        assert_is_installed();
+        let mut refusals = Vec::new();
+        for _ in 0..TRIES {
+            let folder = tempfile::tempdir().expect("a temporary folder can be made");
+            let port = free_port();
+            let mut all = arguments(port, folder.path());
+            // The name of a configuration file comes before everything else.
+            let at = usize::from(all.first().is_some_and(|first| !first.starts_with("--")));
+            all.splice(at..at, placing(port, folder.path()));
+            match Keeper::start(&all) {
+                Ok(keeper) => {
+                    let keeper = Mutex::new(Some(keeper));
+                    return Self { port, arguments: all, keeper, folder };
+                }
+                Err(log) => refusals.push(log),
+            }
+        }
+        panic!("redis-server does not start:\n{}", refusals.join("\n"));
+    }
+
+    /// The port on the loopback address.
+    #[must_use]
+    pub const fn port(&self) -> u16 {
+        self.port
+    }
+
+    /// The folder of its files.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Its URL, without user or database.
+    #[must_use]
+    pub fn url(&self) -> String {
+        format!("redis://127.0.0.1:{}", self.port)
+    }
+
+    /// Sends one command on a connection of its own, and gives the reply as text.
+    ///
+    /// # Panics
+    ///
+    /// If the server does not answer.
+    pub fn ask(&self, command: &[&str]) -> String {
+        wire::ask(self.port, command)
+            .unwrap_or_else(|error| panic!("{command:?} was not answered: {error}"))
+    }
+
+    /// Stops the server's process where it is, as a debugger would; its sockets stay open.
+    ///
+    /// # Panics
+    ///
+    /// If the server was killed.
+    pub fn freeze(&self) {
+        self.signal("STOP");
+    }
+
+    /// Lets a frozen server go on.
+    ///
+    /// # Panics
+    ///
+    /// If the server was killed.
+    pub fn thaw(&self) {
+        self.signal("CONT");
+    }
+
+    /// Kills the server without a word; what it has not written is lost.
+    ///
+    /// # Panics
+    ///
+    /// If the server was killed before.
+    pub fn kill(&self) {
+        self.signal("KILL");
+        drop(self.keeper().take());
+    }
+
+    /// Starts a killed server again, on the same port and with the same files.
+    ///
+    /// # Panics
+    ///
+    /// If it does not start.
+    pub fn start_again(&self) {
+        let keeper = Keeper::start(&self.arguments).expect("the server starts again");
+        *self.keeper() = Some(keeper);
+    }
+
+    fn signal(&self, name: &str) {
+        self.keeper().as_mut().expect("the server runs").signal(name);
+    }
+
+    fn keeper(&self) -> MutexGuard<'_, Option<Keeper>> {
+        self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Where it listens, and where its files go. Nothing is written to disk unless arguments say so.
+fn placing(port: u16, folder: &Path) -> Vec<String> {
+    let port = port.to_string();
+    let folder = folder.display().to_string();
+    let pairs = [
+        ("--port", port.as_str()),
+        ("--bind", "127.0.0.1"),
+        ("--dir", folder.as_str()),
+        ("--save", ""),
+        ("--appendonly", "no"),
+        ("--daemonize", "no"),
+        ("--loglevel", "notice"),
+    ];
+    pairs.iter().flat_map(|(name, value)| [(*name).to_owned(), (*value).to_owned()]).collect()
+}
+
+fn assert_is_installed() {
+    let found = Command::new("redis-server").arg("--version").output();
+    assert!(
+        found.is_ok_and(|output| output.status.success()),
+        "these tests need redis-server on the path: install it (Debian: `redis-server`)"
+    );
+}
