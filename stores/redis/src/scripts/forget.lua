@@ -1,0 +1,5 @@
+-- No ARGV.
+if record then
+  redis.call('DEL', key)
+end
+return {'done', live and 1 or 0}

@@ -1,0 +1,16 @@
+//! The Redis store against real servers, which these tests start and stop.
+
+mod access;
+mod clients;
+mod clocks;
+mod conformance;
+mod cuts;
+mod dropped;
+mod faults;
+mod keys;
+mod memory;
+mod near;
+mod proxy;
+mod records;
+mod replicas;
+mod sentinel;

@@ -1,0 +1,73 @@
+//! Grants and commits that count only once a replica has them.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use leasehold::{AcquireError, CommitError, LeaseStore as _};
+use leasehold_redis::RedisConfig;
+use leasehold_redis_server::Server;
+use tokio::task::JoinSet;
+
+use crate::keys::{
+    LONG, connect, fresh_address, granted, key_of, long_terms, recovered, server, ttl, works,
+};
+
+const TIMEOUT: Duration = Duration::from_secs(1);
+
+/// A replica that has caught up.
+fn replica_of(master: &Server) -> Server {
+    let port = master.port().to_string();
+    let replica =
+        Server::start_with(|_, _| ["--replicaof", "127.0.0.1", &port].map(str::to_owned).into());
+    while !replica.ask(&["INFO", "replication"]).contains("master_link_status:up") {
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    replica
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn grant_counts_once_the_replica_has_it() {
+    let master = server();
+    let replica = replica_of(&master);
+    let config = RedisConfig::new(master.url()).store_timeout(Duration::from_secs(30));
+    let store = Arc::new(connect(config.min_replicas(1).replica_connections(2)).await);
+    works(&*store).await;
+    let mut clients = JoinSet::new();
+    for _ in 0..20 {
+        let store = Arc::clone(&store);
+        clients.spawn(async move {
+            let address = fresh_address();
+            let _lease = granted(store.acquire(address, long_terms()).await);
+            address
+        });
+    }
+    while let Some(address) = clients.join_next().await {
+        let key = key_of(&address.expect("no client panics"));
+        assert_eq!(replica.ask(&["EXISTS", &key]), "1", "the replica has it already");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn too_few_replicas_are_unavailable_for_grants_and_commits_alone() {
+    let master = server();
+    let replica = replica_of(&master);
+    let config = RedisConfig::new(master.url()).store_timeout(TIMEOUT).min_replicas(1);
+    let store = connect(config).await;
+    let mut lease = granted(store.acquire(fresh_address(), long_terms()).await);
+    replica.freeze();
+    let (address, terms) = (fresh_address(), long_terms());
+    match store.acquire(address, terms).await {
+        Err(AcquireError::Unavailable(error)) => assert!(error.is_outcome_unknown(), "{error:?}"),
+        answer => panic!("{answer:?}"),
+    }
+    store.abandon(address, terms.attempt).await.expect("the master answers");
+    store.renew(&mut lease, ttl(LONG)).await.expect("the master answers");
+    match store.commit(&mut lease, None, ttl(LONG)).await {
+        Err(CommitError::Unavailable(error)) => assert!(error.is_outcome_unknown(), "{error:?}"),
+        answer => panic!("{answer:?}"),
+    }
+    replica.thaw();
+    recovered(&store).await;
+    store.commit(&mut lease, None, ttl(LONG)).await.expect("the repetition is acknowledged");
+    works(&store).await;
+}
