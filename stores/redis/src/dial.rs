@@ -11,9 +11,7 @@ use redis::cluster_routing::{
     MultipleNodeRoutingInfo, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr,
 };
 use redis::sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType};
-use redis::{
-    AsyncConnectionConfig, Client, Cmd, ConnectionAddr, ConnectionInfo, RedisResult, Value,
-};
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, RedisResult, Value};
 use tokio::sync::Mutex;
 
 use crate::config::{ConfigError, RedisConfig};
@@ -90,7 +88,9 @@ fn target(endpoint: Endpoint, config: &RedisConfig) -> RedisResult<Target> {
                 .set_redis_connection_info(server.redis_settings().clone());
             #[cfg(feature = "tls")]
             let settings = match server.addr() {
-                ConnectionAddr::TcpTls { .. } => settings.set_tls_mode(redis::TlsMode::Secure),
+                redis::ConnectionAddr::TcpTls { .. } => {
+                    settings.set_tls_mode(redis::TlsMode::Secure)
+                }
                 _ => settings,
             };
             let kind = SentinelServerType::Master;
@@ -184,6 +184,23 @@ impl Connection {
                 let routing = RoutingInfo::MultiNode((MultipleNodeRoutingInfo::AllMasters, None));
                 many.route_command(command, routing).await?.extract_error()
             }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_in_the_log_has_no_user_and_no_password() {
+        for (url, name) in [
+            ("redis://user:hunter2@host:7000/3", "host:7000"),
+            ("redis-cluster://user:hunter2@one:1,two:2", "one:1,two:2"),
+            ("redis-sentinel://user:hunter2@one:1,two:2/leases", "leases by one:1,two:2"),
+        ] {
+            let dialer = Dialer::new(&RedisConfig::new(url)).expect("a valid url");
+            assert_eq!(dialer.name, name);
         }
     }
 }

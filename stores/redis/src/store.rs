@@ -159,7 +159,7 @@ impl LeaseStore for RedisStore {
         let arguments = [Number(token), Number(micros(ttl.get())), Number(phase), Raw(bytes)];
         let answer =
             self.call_acknowledged(&self.scripts.commit, &lease.place().0, &arguments).await;
-        match answer.and_then(|reply| expect(reply.word, Word::Superseded)) {
+        match answer.and_then(|reply| is_done(reply.word)) {
             Ok(true) => Ok(()),
             Ok(false) => Err(CommitError::Superseded),
             Err(failure) => Err(CommitError::Unavailable(failure.into())),
@@ -180,7 +180,7 @@ impl LeaseStore for RedisStore {
     async fn release(&self, lease: &mut Lease) -> Result<(), ReleaseError> {
         let arguments = [Number(lease.token().get())];
         let answer = self.call(&self.scripts.release, &lease.place().0, &arguments).await;
-        match answer.and_then(|reply| expect(reply.word, Word::Superseded)) {
+        match answer.and_then(|reply| is_done(reply.word)) {
             Ok(true) => Ok(()),
             Ok(false) => Err(ReleaseError::Superseded),
             Err(failure) => Err(ReleaseError::Unavailable(failure.into())),
@@ -200,8 +200,7 @@ impl LeaseStore for RedisStore {
         let renewed = async {
             let place = &lease.place().0;
             let reply = self.call(&self.scripts.renew, place, &arguments).await?;
-            let is_done = expect(reply.word, Word::Superseded)?;
-            is_done.then(|| reply.span(0)).transpose()
+            is_done(reply.word)?.then(|| reply.span(0)).transpose()
         };
         match renewed.await {
             Ok(Some(remaining)) => {
@@ -264,11 +263,11 @@ fn admission(reply: Reply, sent: Instant, digest: &[u8; 32]) -> Result<Admission
     })
 }
 
-/// Whether it is done, or else this refusal.
-fn expect(word: Word, refusal: Word) -> Result<bool, Failure> {
+/// Whether it is done, or else superseded.
+fn is_done(word: Word) -> Result<bool, Failure> {
     match word {
         Word::Done => Ok(true),
-        other if other == refusal => Ok(false),
+        Word::Superseded => Ok(false),
         _ => Err(Failure::unreadable()),
     }
 }

@@ -86,8 +86,17 @@ impl Server {
     ///
     /// If the server does not answer.
     pub fn ask(&self, command: &[&str]) -> String {
-        wire::ask(self.port, command)
+        self.try_ask(command)
             .unwrap_or_else(|error| panic!("{command:?} was not answered: {error}"))
+    }
+
+    /// The same, of a server that may be down or close its connections just now.
+    ///
+    /// # Errors
+    ///
+    /// What the connection ended with.
+    pub fn try_ask(&self, command: &[&str]) -> std::io::Result<String> {
+        wire::ask(self.port, command)
     }
 
     /// Stops the server's process where it is, as a debugger would; its sockets stay open.

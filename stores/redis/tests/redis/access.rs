@@ -78,6 +78,17 @@ async fn database_of_the_url_is_used() {
     assert!(server.ask(&["INFO", "keyspace"]).contains("db5:keys=1"));
 }
 
+#[tokio::test(flavor = "multi_thread")]
+async fn server_is_reached_by_its_socket() {
+    let server = Server::start_with(|_, folder: &Path| {
+        ["--unixsocket".to_owned(), folder.join("socket").display().to_string()].into()
+    });
+    let url = format!("unix://{}?db=2", server.folder().join("socket").display());
+    let store = store(&url).await;
+    let _lease = granted(store.acquire(fresh_address(), long_terms()).await);
+    assert!(server.ask(&["INFO", "keyspace"]).contains("db2:keys=1"));
+}
+
 #[cfg(feature = "tls")]
 mod tls {
     use rcgen::{CertifiedKey, generate_simple_self_signed};

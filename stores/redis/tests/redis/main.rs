@@ -7,6 +7,7 @@ mod conformance;
 mod cuts;
 mod dropped;
 mod faults;
+mod gated;
 mod keys;
 mod memory;
 mod near;

@@ -1,5 +1,6 @@
 //! The near cache: it answers what this process has seen, for as long as it may, and no more.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::{
@@ -8,12 +9,16 @@ use leasehold::{
 use leasehold_redis::{NEAR_CACHE_TTL, NearCache, RedisStore};
 use leasehold_redis_server::Server;
 
+use crate::gated::Gated;
 use crate::keys::{LONG, fresh_address, granted, long_terms, outcome, server, store, ttl};
 
-async fn near(server: &Server, entries: usize, ttl: Ttl) -> NearCache<RedisStore, MemoryStore> {
+fn front(entries: usize) -> MemoryStore {
     let front = MemoryConfig::default().max_entries(entries).late_grace(Duration::ZERO);
-    let front = MemoryStore::new(front).expect("a valid configuration");
-    NearCache::new(store(&server.url()).await, front, ttl)
+    MemoryStore::new(front).expect("a valid configuration")
+}
+
+async fn near(server: &Server, entries: usize, ttl: Ttl) -> NearCache<RedisStore, MemoryStore> {
+    NearCache::new(store(&server.url()).await, front(entries), ttl)
 }
 
 fn print(name: &str) -> Fingerprint {
@@ -123,4 +128,26 @@ async fn full_near_cache_is_a_miss() {
             assert_completed(&near.acquire(address, long_terms()).await);
         }
     }
+}
+
+/// 1. A duplicate asks the back, which answers *completed*. 2. The key is forgotten. 3. The answer
+/// arrives. Were it remembered, the retry that the operator has made way for would be refused.
+#[tokio::test(flavor = "multi_thread")]
+async fn answer_from_before_a_forget_is_not_remembered_after_it() {
+    let server = server();
+    let gated = Arc::new(Gated::new(store(&server.url()).await));
+    let near = Arc::new(NearCache::new(Arc::clone(&gated), front(100), ttl(LONG)));
+    let address = fresh_address();
+    let mut lease = granted(near.acquire(address, long_terms()).await);
+    near.commit(&mut lease, Some(outcome("body")), ttl(LONG)).await.expect("committed");
+    let gate = gated.hold_next();
+    let duplicate = tokio::spawn({
+        let near = Arc::clone(&near);
+        async move { near.acquire(address, long_terms()).await }
+    });
+    gate.wait().await;
+    assert!(near.forget(address).await.expect("an answer"));
+    gate.wait().await;
+    assert_completed(&duplicate.await.expect("the task does not panic"));
+    let _retry = granted(near.acquire(address, long_terms()).await);
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use leasehold::{AcquireError, CommitError, LeaseStore as _};
 use leasehold_redis::RedisConfig;
-use leasehold_redis_server::Server;
+use leasehold_redis_server::{Cluster, Server};
 use tokio::task::JoinSet;
 
 use crate::keys::{
@@ -70,4 +70,21 @@ async fn too_few_replicas_are_unavailable_for_grants_and_commits_alone() {
     recovered(&store).await;
     store.commit(&mut lease, None, ttl(LONG)).await.expect("the repetition is acknowledged");
     works(&store).await;
+}
+
+/// Without replicas nothing is acknowledged, by whichever node the key is on.
+#[tokio::test(flavor = "multi_thread")]
+async fn every_node_of_a_cluster_is_asked_for_its_replicas() {
+    let cluster = Cluster::start();
+    let url = format!("redis-cluster://127.0.0.1:{}", cluster.nodes()[0].port());
+    let timeout = Duration::from_millis(300);
+    let store = connect(RedisConfig::new(url).store_timeout(timeout).min_replicas(1)).await;
+    for _ in 0..6 {
+        match store.acquire(fresh_address(), long_terms()).await {
+            Err(AcquireError::Unavailable(error)) => assert!(error.is_outcome_unknown()),
+            answer => panic!("{answer:?}"),
+        }
+    }
+    let kept = cluster.nodes().iter().map(|node| node.ask(&["DBSIZE"]).parse::<u64>());
+    assert_eq!(kept.map(|count| count.expect("a number")).sum::<u64>(), 6);
 }
