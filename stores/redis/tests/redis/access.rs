@@ -79,6 +79,12 @@ async fn database_of_the_url_is_used() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn resp3_answers_alike() {
+    let server = server();
+    works(&store(&(server.url() + "/?protocol=resp3")).await).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn server_is_reached_by_its_socket() {
     let server = Server::start_with(|_, folder: &Path| {
         ["--unixsocket".to_owned(), folder.join("socket").display().to_string()].into()
