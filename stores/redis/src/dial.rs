@@ -10,7 +10,7 @@ use redis::cluster_async::ClusterConnection;
 use redis::cluster_routing::{
     MultipleNodeRoutingInfo, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr,
 };
-use redis::sentinel::{SentinelClient, SentinelNodeConnectionInfo, SentinelServerType};
+use redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType};
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, RedisResult, Value};
 use tokio::sync::Mutex;
 
@@ -84,24 +84,57 @@ fn target(endpoint: Endpoint, config: &RedisConfig) -> RedisResult<Target> {
         Endpoint::One(info) => Target::One(client(info, config)?),
         Endpoint::Cluster(nodes) => Target::Cluster(cluster(nodes, config)?),
         Endpoint::Sentinel { sentinels, service, server } => {
-            let settings = SentinelNodeConnectionInfo::default()
-                .set_redis_connection_info(server.redis_settings().clone());
-            #[cfg(feature = "tls")]
-            let settings = match server.addr() {
-                redis::ConnectionAddr::TcpTls { .. } => {
-                    settings.set_tls_mode(redis::TlsMode::Secure)
-                }
-                _ => settings,
-            };
-            let kind = SentinelServerType::Master;
-            Target::Sentinel(Mutex::new(SentinelClient::build(
-                sentinels,
-                service,
-                Some(settings),
-                kind,
-            )?))
+            Target::Sentinel(Mutex::new(sentinel(&sentinels, &service, &server, config)?))
         }
     })
+}
+
+fn sentinel(
+    sentinels: &[ConnectionInfo],
+    service: &str,
+    server: &ConnectionInfo,
+    config: &RedisConfig,
+) -> RedisResult<SentinelClient> {
+    let addresses = sentinels.iter().map(|info| info.addr().clone());
+    let user = server.redis_settings();
+    let mut builder = SentinelClientBuilder::new(addresses, service, SentinelServerType::Master)?
+        .set_client_to_redis_db(user.db())
+        .set_client_to_redis_protocol(user.protocol());
+    if let Some(username) = user.username() {
+        builder = builder.set_client_to_redis_username(username);
+    }
+    if let Some(password) = user.password() {
+        builder = builder.set_client_to_redis_password(password);
+    }
+    encrypted(builder, server, config).build()
+}
+
+/// By TLS, to the sentinels and to the servers, if the URL says so.
+#[cfg(feature = "tls")]
+fn encrypted(
+    builder: SentinelClientBuilder,
+    server: &ConnectionInfo,
+    config: &RedisConfig,
+) -> SentinelClientBuilder {
+    if !matches!(server.addr(), redis::ConnectionAddr::TcpTls { .. }) {
+        return builder;
+    }
+    let builder = builder.set_client_to_redis_tls_mode(redis::TlsMode::Secure);
+    match &config.root_certificate {
+        Some(_) => builder
+            .set_client_to_redis_certificates(certificates(config))
+            .set_client_to_sentinel_certificates(certificates(config)),
+        None => builder,
+    }
+}
+
+#[cfg(not(feature = "tls"))]
+fn encrypted(
+    builder: SentinelClientBuilder,
+    _: &ConnectionInfo,
+    _: &RedisConfig,
+) -> SentinelClientBuilder {
+    builder
 }
 
 #[cfg(feature = "tls")]
@@ -201,6 +234,14 @@ mod tests {
         ] {
             let dialer = Dialer::new(&RedisConfig::new(url)).expect("a valid url");
             assert_eq!(dialer.name, name);
+        }
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn every_kind_of_target_can_be_reached_by_tls() {
+        for url in ["rediss://host", "rediss-cluster://one:1", "rediss-sentinel://one:1/leases"] {
+            assert!(Dialer::new(&RedisConfig::new(url)).is_ok(), "{url}");
         }
     }
 }
