@@ -189,6 +189,26 @@ fn commit_and_release_of_one_lease_never_both_win() {
     });
 }
 
+/// A released slot keeps what its holder has filed, and its next grant relies on that; though the
+/// time passes and a sweep comes by while the slot is pending.
+#[test]
+fn a_grant_in_a_released_slot_is_swept_in_time() {
+    explore(210, &["granted"], || {
+        let (store, hand) = store(1);
+        let k = key(&store, "k");
+        store.release(&mut granted(&store, k)).expect("the lease is current");
+        let clock = hand.clone();
+        let other = beside(&store, move |store| {
+            clock.advance(LEASE + GRACE);
+            store.sweep(8);
+        });
+        let outcome = word(&store.acquire(k, &terms())).to_owned();
+        other.join().expect("no panic");
+        assert_swept_empty(&store, &hand);
+        outcome
+    });
+}
+
 #[test]
 fn a_commit_that_shortens_is_swept_in_time() {
     explore(80, &["done"], || {
