@@ -29,6 +29,8 @@ pub(crate) struct Dialer {
     target: Target,
     /// Where it leads, without user and password.
     pub(crate) name: String,
+    /// How long a connection owes an answer before it is held for silent: half of a call's time.
+    pub(crate) patience: Duration,
     config: AsyncConnectionConfig,
 }
 
@@ -53,12 +55,13 @@ impl Dialer {
     pub(crate) fn new(config: &RedisConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::parse(&config.url)?;
         let name = name(&endpoint);
+        let patience = config.store_timeout / 2;
         let target = target(endpoint, config).map_err(|error| refused(&error))?;
         let config = AsyncConnectionConfig::new()
             .set_connection_timeout(Some(config.store_timeout))
             // Each call has its own end.
             .set_response_timeout(None);
-        Ok(Self { target, name, config })
+        Ok(Self { target, name, patience, config })
     }
 
     /// Connects, and says who we are.

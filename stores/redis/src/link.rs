@@ -82,22 +82,33 @@ impl Link {
         }
     }
 
-    /// Says that no answer came in time. What is on its way over the old connection may still
-    /// arrive; what is asked from now on takes a new one. A cluster's connection serves its other
-    /// nodes meanwhile, so it stays until the new one is there.
-    pub(crate) fn silent(&self, generation: Generation, connection: &Connection) {
-        let mut slot = self.slot();
-        if slot.generation != generation {
+    /// Says that no answer came in so long. What is on its way over the old connection may still
+    /// arrive; what is asked from now on takes a new one. Of a caller who had little time left, an
+    /// answer was not to be expected.
+    pub(crate) fn silent(&self, generation: Generation, connection: &Connection, since: Duration) {
+        if since < self.shared.dialer.patience {
             return;
         }
-        tracing::warn!(server = %self.shared.dialer.name, "redis does not answer in time");
         match connection {
-            Connection::One(_) => slot.replace(&self.shared.dialer),
-            Connection::Cluster(_) if slot.renewing => {}
-            Connection::Cluster(_) => {
-                slot.renewing = true;
-                tokio::spawn(self.clone().renew(generation));
+            Connection::One(_) => {
+                let mut slot = self.slot();
+                if slot.generation == generation {
+                    tracing::warn!(server = %self.shared.dialer.name, "redis does not answer");
+                    slot.replace(&self.shared.dialer);
+                }
             }
+            Connection::Cluster(_) => self.renew_beside(generation),
+        }
+    }
+
+    /// Has a cluster's connection made anew. The old one serves its other nodes meanwhile, so it
+    /// stays until the new one is there.
+    pub(crate) fn renew_beside(&self, generation: Generation) {
+        let mut slot = self.slot();
+        if slot.generation == generation && !slot.renewing {
+            tracing::warn!(server = %self.shared.dialer.name, "a redis node does not answer");
+            slot.renewing = true;
+            tokio::spawn(self.clone().renew(generation));
         }
     }
 

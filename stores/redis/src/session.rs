@@ -76,8 +76,9 @@ impl Session {
     /// Asks every server that takes writes.
     pub(crate) async fn ask_masters(&self, command: Cmd, until: Instant) -> Result<Value, Failure> {
         let mut line = self.line(until).await?;
+        let asked = Instant::now();
         let answer = timeout_at(until, line.connection.send_to_masters(command)).await;
-        line.judge(answer.ok())?.map_err(Failure::of)
+        line.judge(asked, answer.ok())?.map_err(Failure::of)
     }
 
     async fn line(&self, until: Instant) -> Result<Line, Failure> {
@@ -104,8 +105,9 @@ impl Line {
         command: &Cmd,
         until: Instant,
     ) -> Result<Result<Value, RedisError>, Failure> {
+        let asked = Instant::now();
         let answer = timeout_at(until, self.connection.send(command)).await;
-        self.judge(answer.ok())
+        self.judge(asked, answer.ok())
     }
 
     /// Waits until so many replicas have all that was written over this connection, and gives how
@@ -120,8 +122,9 @@ impl Line {
         let mut command = redis::cmd("WAIT");
         // Zero milliseconds would be for ever.
         command.arg(replicas).arg(patience.as_millis().max(1) as u64);
+        let asked = Instant::now();
         let answer = timeout_at(until, self.connection.send_beside(key, command)).await;
-        match self.judge(answer.ok())?.map_err(Failure::of)? {
+        match self.judge(asked, answer.ok())?.map_err(Failure::of)? {
             Value::Int(acknowledged) => Ok(u64::try_from(acknowledged).unwrap_or_default()),
             _ => Err(Failure::unreadable()),
         }
@@ -130,10 +133,11 @@ impl Line {
     /// Tells the link what an answer, or none, says of the connection.
     fn judge(
         &self,
+        asked: Instant,
         answer: Option<Result<Value, RedisError>>,
     ) -> Result<Result<Value, RedisError>, Failure> {
         let Some(answer) = answer else {
-            self.link.silent(self.generation, &self.connection);
+            self.link.silent(self.generation, &self.connection, asked.elapsed());
             return Err(Failure::silence());
         };
         if let Err(error) = &answer {
@@ -143,7 +147,7 @@ impl Line {
                 }
                 // It connects to its nodes by itself, but not out of every silence.
                 Connection::Cluster(_) if is_broken(error) || is_lost_node(error) => {
-                    self.link.silent(self.generation, &self.connection);
+                    self.link.renew_beside(self.generation);
                 }
                 _ => {}
             }
