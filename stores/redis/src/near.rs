@@ -174,6 +174,10 @@ impl<B: LeaseStore, F: LeaseStore> LeaseStore for NearCache<B, F> {
     fn usage(&self) -> Option<Usage> {
         self.back.usage()
     }
+
+    fn is_shared(&self) -> bool {
+        self.back.is_shared()
+    }
 }
 
 /// What the front keeps of a completed key. Times are nanoseconds since the cache was made.
