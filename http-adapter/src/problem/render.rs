@@ -3,6 +3,8 @@
 //! What the contract promises of every answer, its status and what it says of trying again, is
 //! put on last: no format and no renderer can leave it out.
 
+use std::sync::OnceLock;
+
 use bytes::Bytes;
 use http::header::{
     CONNECTION, CONTENT_LANGUAGE, CONTENT_LENGTH, CONTENT_TYPE, RETRY_AFTER, TRAILER,
@@ -11,7 +13,7 @@ use http::header::{
 use http::{HeaderMap, HeaderName, HeaderValue, Response};
 use serde::Serialize;
 
-use super::{Asker, Language, Problem, texts};
+use super::{Asker, Language, Problem, ProblemKind, texts};
 use crate::body::ResponseBody;
 use crate::policy::ErrorFormat;
 
@@ -64,7 +66,8 @@ impl RenderedProblem {
     /// A body of this type.
     #[must_use]
     pub fn new(content_type: HeaderValue, body: impl Into<Bytes>) -> Self {
-        let headers = HeaderMap::from_iter([(CONTENT_TYPE, content_type)]);
+        let mut headers = HeaderMap::with_capacity(HEADERS);
+        headers.insert(CONTENT_TYPE, content_type);
         Self { headers, body: body.into() }
     }
 
@@ -75,6 +78,17 @@ impl RenderedProblem {
         self
     }
 }
+
+/// Headers that a problem's map has room for from the start: its own, and what a server adds.
+const HEADERS: usize = 12;
+
+/// The bodies of problems that say the same each time, once each was asked for: by kind, format and
+/// language.
+static WRITTEN: [OnceLock<Bytes>; ProblemKind::ALL.len() * FORMATS * Language::ALL.len()] =
+    [const { OnceLock::new() }; _];
+
+/// The number of formats.
+const FORMATS: usize = 2;
 
 /// Problem details of RFC 9457.
 #[derive(Serialize)]
@@ -129,27 +143,46 @@ impl Problem {
     }
 
     fn render(&self, format: ErrorFormat, language: Language) -> RenderedProblem {
-        let detail = self.detail(language);
-        let (content_type, body) = match format {
-            ErrorFormat::Problem => {
-                let details = Details {
-                    uri: self.kind().uri(),
-                    title: self.title(language),
-                    status: self.status().as_u16(),
-                    detail: &detail,
-                    code: self.code(),
-                };
-                ("application/problem+json", json(&details))
+        let content_type = match format {
+            ErrorFormat::Problem => "application/problem+json",
+            ErrorFormat::Envelope => "application/json",
+        };
+        RenderedProblem::new(HeaderValue::from_static(content_type), self.body(format, language))
+            .header(CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()))
+            .header(VARY, HeaderValue::from_static("accept-language"))
+    }
+
+    /// The body: written anew only where it tells of the request.
+    fn body(&self, format: ErrorFormat, language: Language) -> Bytes {
+        let column = match format {
+            ErrorFormat::Problem => 0,
+            ErrorFormat::Envelope => FORMATS - 1,
+        };
+        let row = (self.kind() as usize * FORMATS + column) * Language::ALL.len();
+        match WRITTEN.get(row + language as usize) {
+            Some(written) if self.refusal.is_none() => {
+                written.get_or_init(|| self.write(format, language)).clone()
             }
+            _ => self.write(format, language),
+        }
+    }
+
+    fn write(&self, format: ErrorFormat, language: Language) -> Bytes {
+        let detail = self.detail(language);
+        match format {
+            ErrorFormat::Problem => json(&Details {
+                uri: self.kind().uri(),
+                title: self.title(language),
+                status: self.status().as_u16(),
+                detail: &detail,
+                code: self.code(),
+            }),
             ErrorFormat::Envelope => {
                 let stop = texts::full_stop(language);
                 let message = format!("{}{stop}{detail}", self.title(language));
-                ("application/json", json(&Envelope { code: self.code(), message: &message }))
+                json(&Envelope { code: self.code(), message: &message })
             }
-        };
-        RenderedProblem::new(HeaderValue::from_static(content_type), body)
-            .header(CONTENT_LANGUAGE, HeaderValue::from_static(language.tag()))
-            .header(VARY, HeaderValue::from_static("accept-language"))
+        }
     }
 }
 
