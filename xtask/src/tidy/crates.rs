@@ -35,6 +35,11 @@ const CRATES: &[Crate] = &[
         sees: &["leasehold", "leasehold-http", "leasehold-redis", "leasehold-sql"],
         tests_see: &[],
     },
+    Crate {
+        package: "leasehold-http-benches",
+        sees: &["leasehold", "leasehold-http"],
+        tests_see: &[],
+    },
     Crate { package: "loom-tests", sees: &["leasehold"], tests_see: &[] },
     Crate {
         package: "proptests",
