@@ -2,6 +2,7 @@
 
 mod acceptance;
 mod bench;
+mod bench_http;
 mod checks;
 mod clients;
 mod demo;
@@ -145,6 +146,12 @@ pub(crate) const JOBS: &[Job] = &[
         about: "all figures, target/bench/report.html and docs/bench.svg: 35 minutes; --quick: 8",
         in_ci: false,
         run: |root, options| bench::run_all(root, options.is_quick),
+    },
+    Job {
+        name: "bench-http",
+        about: "the layer and the gateway against others, target/bench/http.json: 4 minutes",
+        in_ci: false,
+        run: |root, options| bench_http::run_all(root, options.is_quick),
     },
 ];
 
