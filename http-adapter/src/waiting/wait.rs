@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::time::Duration;
 
 use futures_util::FutureExt;
-use leasehold::{Admission, LeaseStore, Terms};
+use leasehold::{Admission, Attempt, LeaseStore, Terms};
 use tokio::time::sleep;
 
 use crate::asking::Asked;
@@ -30,7 +30,7 @@ const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 impl<S: LeaseStore + Clone> Run<S> {
     /// Waits until the key is not in flight any more, for as long as the policy allows, and gives
     /// the last answer: still in flight if nothing else. `first` was the answer before.
-    pub(crate) async fn wait(&mut self, terms: Terms, first: Asked) -> Result<Asked, Problem> {
+    pub(crate) async fn wait(&mut self, mut terms: Terms, first: Asked) -> Result<Asked, Problem> {
         let ledger = self.ledger.shared();
         let Some(waiter) = ledger.waiting.join(self.address) else {
             return Ok(first);
@@ -43,6 +43,9 @@ impl<S: LeaseStore + Clone> Run<S> {
         // Ends with the patience at the latest.
         loop {
             let ended = waiter.ended();
+            // Another attempt each time: one that was not heard is abandoned, and that may still be
+            // on its way when the next one is granted.
+            terms.attempt = Attempt::random();
             let asked = self.ask(terms).await;
             let Some(remaining) = asked.remaining() else {
                 return self.awaited(asked, heard).await;

@@ -1,7 +1,7 @@
 //! The memory store behind a connection that can fail: calls are lost before or after they have
 //! their effect, or hang. What is answered is always the real store's answer.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
@@ -37,6 +37,8 @@ pub(crate) struct Faulty {
     faults: Arc<Mutex<VecDeque<(&'static str, Fault)>>>,
     /// Every call that was made, the lost ones included.
     pub(crate) calls: Seen<&'static str>,
+    /// What was given up: an abandon may be late, and must not find a lease of a later call.
+    abandoned: Arc<Mutex<HashSet<Attempt>>>,
     /// Whether others may hold leases of it.
     shared: bool,
     /// Fingerprints are given to the calls from this on, each another one.
@@ -59,6 +61,7 @@ impl Faulty {
             store: Arc::clone(&store),
             faults: Arc::default(),
             calls: Seen::default(),
+            abandoned: Arc::default(),
             shared,
             fingerprint: Arc::default(),
         };
@@ -118,6 +121,8 @@ impl Faulty {
 
 impl LeaseStore for Faulty {
     async fn acquire(&self, address: Address, terms: Terms) -> Result<Admission, AcquireError> {
+        let abandoned = self.abandoned.lock().expect("not poisoned").contains(&terms.attempt);
+        assert!(!abandoned, "an attempt that was abandoned is made again");
         let terms = match self.next_fingerprint() {
             Some(fingerprint) => terms.fingerprint(fingerprint),
             None => terms,
@@ -147,6 +152,7 @@ impl LeaseStore for Faulty {
     }
 
     async fn abandon(&self, address: Address, attempt: Attempt) -> Result<(), StoreError> {
+        self.abandoned.lock().expect("not poisoned").insert(attempt);
         self.call("abandon", self.store.abandon(address, attempt), Err).await
     }
 

@@ -459,3 +459,24 @@ async fn a_mismatch_is_not_waited_for() {
     gate.open(1);
     assert_eq!(status(first).await, 201);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_waiter_that_was_not_heard_asks_in_another_attempt() {
+    let app = Faulty::local(policy(60 * SECOND).fail_open(true));
+    let gate = Gate::default();
+    app.store.fail("acquire", Fault::Hang);
+    app.store.fail("acquire", Fault::Hang);
+    let first = send(&app, "k", &gate, 500);
+    tokio::time::sleep(SECOND / 2).await;
+    // It hears nothing either, finds the first one running without a lease, and waits.
+    let waiter = send(&app, "k", &gate, 201);
+    gate.begun().await;
+    tokio::time::sleep(SECOND).await;
+    idle().await;
+    gate.open(1);
+    assert_eq!(status(first).await, 500);
+    // The store panics at an attempt that was abandoned: the abandon may be late, and free this.
+    gate.open(1);
+    assert_eq!(status(waiter).await, 201);
+    assert_eq!((app.outcomes("fail_open"), app.outcomes("granted")), (1, 1));
+}
