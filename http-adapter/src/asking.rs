@@ -11,6 +11,7 @@ use tokio::time::Instant;
 use crate::admission::{Answer, is_unheard};
 use crate::metrics::Verb;
 use crate::open_runs::{OpenRun, Side};
+use crate::policy::Duplicate;
 use crate::run::Run;
 use crate::timed::timed;
 
@@ -32,7 +33,7 @@ impl Asked {
         Self { since, answer: Ok(Ok(admission)), open: None, heard: false }
     }
 
-    /// Still in flight, after a wait.
+    /// In flight, after a right to run that was given back.
     pub(crate) fn in_flight() -> Self {
         Self::known(Instant::now(), Admission::InFlight { remaining: Duration::ZERO })
     }
@@ -43,6 +44,11 @@ impl Asked {
             Ok(Ok(Admission::InFlight { remaining })) => Some(*remaining),
             _ => None,
         }
+    }
+
+    /// Whether the key is completed, and nothing of its run's response is kept.
+    fn lacks_outcome(&self) -> bool {
+        matches!(self.answer, Ok(Ok(Admission::Completed { outcome: None, .. })))
     }
 
     /// Whether the store itself has said that the key is in flight.
@@ -62,6 +68,18 @@ impl Asked {
 }
 
 impl<S: LeaseStore + Clone> Run<S> {
+    /// Whether waiting may bring another answer: the key is in flight, or its response is wanted
+    /// and on its way.
+    pub(crate) fn may_change(&self, asked: &Asked) -> bool {
+        asked.remaining().is_some()
+            || (self.lacks_response(asked) && self.ledger.waiting.is_coming(&self.address))
+    }
+
+    /// Whether a response is wanted that the store did not have when it answered.
+    pub(crate) fn lacks_response(&self, asked: &Asked) -> bool {
+        self.prepared.policy.duplicate == Duplicate::Replay && asked.lacks_outcome()
+    }
+
     /// Asks for the right to run.
     pub(crate) async fn ask(&self, terms: Terms) -> Asked {
         let since = Instant::now();

@@ -20,6 +20,7 @@ use tokio::time::timeout;
 use crate::buffer::Buffer;
 use crate::record::Record;
 use crate::running::{Place, Running};
+use crate::waiting::Coming;
 
 /// Most frames that are read ahead of the commit. Arbitrary: it bounds what a body of very small
 /// frames can hold up, and a body of usual ones reaches its bound of bytes first.
@@ -44,6 +45,8 @@ pub(crate) struct Keeper {
     pub(crate) running: Running,
     /// Whether the rest is read then.
     pub(crate) finishes: bool,
+    /// Told that it has ended, well or not, when this is dropped.
+    pub(crate) _coming: Coming,
 }
 
 /// The bytes that have passed.
@@ -107,7 +110,7 @@ pin_project! {
         given: u64,
         // None once it was given up or is complete.
         copied: Option<Copied>,
-        // None until the lease is committed.
+        // None until the lease is committed, and once there is nothing to be kept any more.
         keeper: Option<Keeper>,
         attaching: Option<Attaching>,
     }
@@ -212,7 +215,11 @@ impl<R: Body> Streaming<R> {
         let ahead_max = if self.copied.is_some() { 2 } else { 1 };
         while !self.ended && self.ahead.len() < ahead_max && self.as_mut().read(cx).is_ready() {}
         ready!(self.as_mut().poll_attached(cx));
+        let is_keeping = self.is_keeping();
         let this = self.project();
+        if !is_keeping {
+            *this.keeper = None;
+        }
         match this.ahead.pop_front() {
             Some(frame) => {
                 *this.given += frame.data_ref().map_or(0, |data| data.len() as u64);

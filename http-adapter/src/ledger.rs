@@ -17,7 +17,7 @@ use crate::waiting::Waiting;
 /// One for all services of a layer.
 #[derive(Debug)]
 pub(crate) struct Ledger<S> {
-    pub(crate) waiting: Waiting,
+    pub(crate) waiting: Arc<Waiting>,
     pub(crate) open_runs: OpenRuns,
     pub(crate) pending: Pending<S>,
     /// For warnings of requests that run without a lease: a store that is down makes one each.
@@ -30,7 +30,7 @@ const WARNING_INTERVAL: Duration = Duration::from_secs(1);
 impl<S> Ledger<S> {
     pub(crate) fn new(waiting: Waiting, pending: Pending<S>) -> Self {
         let warnings = Seldom::new(WARNING_INTERVAL);
-        Self { waiting, open_runs: OpenRuns::default(), pending, warnings }
+        Self { waiting: Arc::new(waiting), open_runs: OpenRuns::default(), pending, warnings }
     }
 }
 

@@ -23,6 +23,7 @@ use crate::policy::{OnDisconnect, Policy};
 use crate::record::Record;
 use crate::run::{Right, Run};
 use crate::timed::within;
+use crate::waiting::Coming;
 
 /// A marker for a response's extensions: it is not to be kept for replays. Its duplicates are
 /// refused and never run.
@@ -103,16 +104,19 @@ impl<S: LeaseStore + Clone> Run<S> {
         if let Some(whole) = body.as_mut().take_whole() {
             record.body = whole;
             self.commit(right, terms, record.encode().map(Outcome::new)).await;
-        } else if let Some(lease) = self.commit(right, terms, None).await {
-            body.as_mut().keep(self.keeper(lease, record));
-        } else {
-            body.as_mut().give_up();
+            return Response::from_parts(parts, ResponseBody::captured(body));
+        }
+        // Before the commit: who then finds the key without a response knows that one is coming.
+        let coming = self.ledger.waiting.coming(self.address);
+        match self.commit(right, terms, None).await {
+            Some(lease) => body.as_mut().keep(self.keeper(lease, record, coming)),
+            None => body.as_mut().give_up(),
         }
         Response::from_parts(parts, ResponseBody::captured(body))
     }
 
     /// What a body needs to be kept once its lease is committed.
-    fn keeper(&self, lease: Lease, record: Record) -> Keeper {
+    fn keeper(&self, lease: Lease, record: Record, coming: Coming) -> Keeper {
         let (store, prepared) = (self.shared.store().clone(), Arc::clone(&self.prepared));
         let address = self.address;
         Keeper {
@@ -128,6 +132,7 @@ impl<S: LeaseStore + Clone> Run<S> {
             })),
             running: self.place.running(),
             finishes: self.prepared.policy.on_disconnect == OnDisconnect::Finish,
+            _coming: coming,
         }
     }
 }

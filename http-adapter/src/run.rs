@@ -182,7 +182,7 @@ impl<S: LeaseStore + Clone> Run<S> {
     /// that is broken off may still be granted, and then nobody would release it.
     async fn acquire(&mut self, terms: Terms) -> Result<Right, Refusal> {
         let mut asked = self.ask(terms).await;
-        if asked.remaining().is_some() && !self.prepared.policy.wait.is_zero() {
+        if !self.prepared.policy.wait.is_zero() && self.may_change(&asked) {
             // Boxed, so that those who need not wait do not carry it.
             asked = Box::pin(self.wait(terms, asked)).await?;
         }

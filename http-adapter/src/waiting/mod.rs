@@ -5,6 +5,7 @@
 //! either finds the key settled or hears of it; no end falls in between. Nothing here asks the
 //! store, and what wakes here may still find the key in flight.
 
+mod coming;
 mod wait;
 
 use std::sync::Arc;
@@ -14,11 +15,14 @@ use tokio::sync::futures::Notified;
 use tokio::sync::{Notify, Semaphore, SemaphorePermit};
 
 use crate::by_address::ByAddress;
+pub(crate) use coming::Coming;
 
 /// Those who wait for the end of a run, all of one layer's.
 #[derive(Debug)]
 pub(crate) struct Waiting {
     entries: ByAddress<Entry>,
+    /// How many responses of each key are being kept.
+    coming: ByAddress<usize>,
     places: Semaphore,
 }
 
@@ -33,7 +37,7 @@ impl Waiting {
     /// At most `max` waiters at once.
     pub(crate) fn new(max: usize) -> Self {
         let places = Semaphore::new(max.min(Semaphore::MAX_PERMITS));
-        Self { entries: ByAddress::default(), places }
+        Self { entries: ByAddress::default(), coming: ByAddress::default(), places }
     }
 
     /// One more who waits, if there is a place.

@@ -28,8 +28,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 const SHORTEST_PAUSE: Duration = Duration::from_millis(50);
 
 impl<S: LeaseStore + Clone> Run<S> {
-    /// Waits until the key is not in flight any more, for as long as the policy allows, and gives
-    /// the last answer: still in flight if nothing else. `first` was the answer before.
+    /// Waits until the key is not in flight any more, nor a response that is wanted on its way, for
+    /// as long as the policy allows, and gives the last answer. `first` was the answer before.
     pub(crate) async fn wait(&mut self, mut terms: Terms, first: Asked) -> Result<Asked, Problem> {
         let ledger = self.ledger.shared();
         let Some(waiter) = ledger.waiting.join(self.address) else {
@@ -46,20 +46,29 @@ impl<S: LeaseStore + Clone> Run<S> {
             // Another attempt each time: one that was not heard is abandoned, and that may still be
             // on its way when the next one is granted.
             terms.attempt = Attempt::random();
-            let asked = self.ask(terms).await;
-            let Some(remaining) = asked.remaining() else {
-                return self.awaited(asked, heard).await;
-            };
-            heard |= asked.was_heard_in_flight();
-            let mut pause = remaining.max(SHORTEST_PAUSE);
-            if self.shared.store().is_shared() {
-                pause = pause.min(pauses.next());
+            let mut asked = self.ask(terms).await;
+            if self.lacks_response(&asked) && !self.may_change(&asked) {
+                // It may have been kept since the store answered.
+                terms.attempt = Attempt::random();
+                asked = self.ask(terms).await;
             }
+            if !self.may_change(&asked) {
+                return self.awaited(asked, heard).await;
+            }
+            heard |= asked.was_heard_in_flight();
+            let pause = match asked.remaining() {
+                Some(remaining) if self.shared.store().is_shared() => {
+                    remaining.max(SHORTEST_PAUSE).min(pauses.next())
+                }
+                Some(remaining) => remaining.max(SHORTEST_PAUSE),
+                // A response on its way is this process's, which tells.
+                None => Duration::MAX,
+            };
             tokio::select! {
                 biased;
-                () = self.waiter_left() => return Ok(Asked::in_flight()),
-                () = self.place.draining() => return Ok(Asked::in_flight()),
-                () = &mut patience => return Ok(Asked::in_flight()),
+                () = self.waiter_left() => return Ok(asked),
+                () = self.place.draining() => return Ok(asked),
+                () = &mut patience => return Ok(asked),
                 () = ended => {}
                 () = sleep(pause) => {}
             }

@@ -99,3 +99,25 @@ async fn a_waiter_is_refused_when_its_time_is_over() {
     open.add_permits(1);
     assert_eq!(first.await.expect("ran").status, 500);
 }
+
+#[tokio::test]
+async fn who_waits_for_a_success_gets_its_response() {
+    let upstream = Upstream::start().await;
+    let settings = format!("{WAIT}\nduplicate = \"replay\"");
+    let gateway = Gateway::start(upstream.address, &settings).await;
+    let open = gate();
+    upstream.script("case", Script::status(201).body("ordered").gate(&open));
+    let call = Call::post("/orders", &new_key()).case("case");
+    let first = tokio::spawn(call.clone().send(gateway.address));
+    upstream.wait_for_runs("case", 1).await;
+    let waiters = [(); 8].map(|()| tokio::spawn(call.clone().send(gateway.address)));
+    acquires(&gateway, 17.0).await;
+    open.add_permits(1);
+    assert_eq!(first.await.expect("ran").status, 201);
+    for waiter in waiters {
+        let waiter = waiter.await.expect("answered");
+        assert_eq!(waiter.status, 201);
+        assert_eq!(waiter.header("idempotent-replayed"), Some("true"));
+    }
+    assert_eq!(upstream.runs("case"), 1);
+}

@@ -6,6 +6,7 @@ mod bypass;
 mod cancel;
 mod capture;
 mod classifier;
+mod coming;
 mod disconnect;
 mod fail_open;
 mod faults;
