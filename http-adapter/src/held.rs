@@ -37,6 +37,11 @@ pub struct HeldLease {
     shared: Arc<Shared>,
 }
 
+/// In the extensions of a request that is protected and runs without a lease all the same, since
+/// the store did not answer and its policy fails open (rule 3.8).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Unleased;
+
 struct Shared {
     token: Token,
     address: Address,

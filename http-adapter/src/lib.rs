@@ -97,7 +97,7 @@ pub use body::ResponseBody;
 pub use classifier::{ErrorClassifier, HandlerEnd};
 pub use future::ResponseFuture;
 pub use grpc::GrpcCode;
-pub use held::HeldLease;
+pub use held::{HeldLease, Unleased};
 pub use key_refusal::KeyRefusal;
 pub use layer::IdempotentLayer;
 pub use metrics::Metrics;

@@ -23,7 +23,7 @@ use crate::admission::{Answer, admit};
 use crate::body::ResponseBody;
 use crate::client::Client;
 use crate::grpc::{self, Passed};
-use crate::held::HeldLease;
+use crate::held::{HeldLease, Unleased};
 use crate::layer::{Prepared, Shared};
 use crate::ledger::Access;
 use crate::open_runs::OpenRun;
@@ -131,8 +131,15 @@ impl<S: LeaseStore + Clone> Run<S> {
         };
         self.ledger.begin();
         let Right { grant, open } = right;
-        if let Some(grant) = &grant {
-            request.extensions_mut().insert(grant.held.clone());
+        match &grant {
+            Some(grant) => {
+                request.extensions_mut().insert(grant.held.clone());
+            }
+            None => {
+                // Another layer's lease would be one of another key.
+                request.extensions_mut().remove::<HeldLease>();
+                request.extensions_mut().insert(Unleased);
+            }
         }
         let kept = grant.map(|grant| self.shared.pacemaker.keep(grant));
         let end = self.handle(inner, request).await;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use leasehold::{LeaseStore, MemoryStore, RecordState, Terms, Ttl};
-use leasehold_http::{HeldLease, Policy};
+use leasehold_http::{HeldLease, Policy, Unleased};
 use tower::ServiceExt;
 
 use crate::faulty::{Fault, Faulty};
@@ -238,4 +238,28 @@ async fn a_success_that_is_recorded_twice_by_two_processes_is_done() {
     app.layer.pending_commits().settled().await;
     assert_eq!(app.store.calls.take(), ["acquire", "abandon", "acquire"]);
     assert_eq!(app.sample("leasehold_commit_errors_total"), Some(0));
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_handler_sees_that_it_runs_without_a_lease() {
+    let app = Faulty::app(policy());
+    let seen = Seen::default();
+    let sees = seen.clone();
+    let service = app.service(move |request| {
+        let lease = request.extensions().get::<HeldLease>().cloned();
+        sees.push((lease.is_some(), request.extensions().get::<Unleased>().is_some()));
+        let mut answer = answer(500);
+        if let Some(lease) = lease {
+            answer.extensions_mut().insert(lease);
+        }
+        async { Ok(answer) }
+    });
+    let first = service.clone().oneshot(order("k")).await.expect("no error");
+    // The lease of an outer layer, for another key, is none of this request's.
+    let mut again = order("k");
+    let lease = first.extensions().get::<HeldLease>().cloned().expect("it had a lease");
+    again.extensions_mut().insert(lease);
+    down(&app, 1);
+    service.oneshot(again).await.expect("no error");
+    assert_eq!(seen.take(), [(true, false), (false, true)]);
 }

@@ -140,7 +140,7 @@ where
         let (mut parts, body) = request.into_parts();
         let token = parts.extensions.get::<HeldLease>().map(HeldLease::token);
         let peer = parts.extensions.remove::<Peer>();
-        let upgrade = if token.is_none() { Upgrade::take(&mut parts) } else { None };
+        let upgrade = Upgrade::take(&mut parts);
         let named = headers::to_upstream(&mut parts, &self.upstream, peer.as_ref(), token);
         // Only a tunnel keeps its place among the connections when its client's has ended.
         let tunnel = upgrade.map(|upgrade| (upgrade, peer));

@@ -1,6 +1,6 @@
 //! Upgrades of unprotected requests: once both sides have switched, bytes pass in both directions.
 //!
-//! Only for requests without a lease: a tunnel has no end that could be a verdict. Never for
+//! Only for requests that are not protected: a tunnel has no end that could be a verdict. Never for
 //! another version of HTTP: writes inside such a tunnel would go around the gateway.
 
 use http::header::{CONNECTION, UPGRADE};
@@ -9,6 +9,7 @@ use http::{HeaderMap, HeaderValue, Response, Version};
 use hyper::body::Incoming;
 use hyper::upgrade::OnUpgrade;
 use hyper_util::rt::TokioIo;
+use leasehold_http::{HeldLease, Unleased};
 
 use super::headers::{remove_hop_by_hop, tokens};
 use crate::server::Peer;
@@ -21,8 +22,13 @@ pub(super) struct Upgrade {
 }
 
 impl Upgrade {
-    /// Takes the wish out of a request, if there is one that may be granted.
+    /// Takes the wish out of a request, if there is one that may be granted: those of protected
+    /// requests may not, with a lease or without.
     pub(super) fn take(parts: &mut Parts) -> Option<Self> {
+        let extensions = &parts.extensions;
+        if extensions.get::<HeldLease>().is_some() || extensions.get::<Unleased>().is_some() {
+            return None;
+        }
         let asked =
             tokens(&parts.headers, &CONNECTION).any(|token| token.eq_ignore_ascii_case(b"upgrade"));
         let mut protocols = parts.headers.get_all(UPGRADE).into_iter();
@@ -73,4 +79,27 @@ async fn join(client: OnUpgrade, upstream: OnUpgrade) -> std::io::Result<()> {
 fn is_http(protocol: &[u8]) -> bool {
     let name = protocol.split(|byte| *byte == b'/').next().unwrap_or_default();
     [b"h2c".as_slice(), b"h2", b"http", b"tls"].iter().any(|http| name.eq_ignore_ascii_case(http))
+}
+
+#[cfg(test)]
+mod tests {
+    use http::Request;
+
+    use super::*;
+
+    #[test]
+    fn a_protected_request_without_a_lease_gets_no_tunnel() {
+        let parts = |unleased: bool| {
+            let request = Request::post("/").header(CONNECTION, "upgrade");
+            let mut request = request.header(UPGRADE, "websocket").body(()).expect("a request");
+            let client = hyper::upgrade::on(&mut request);
+            request.extensions_mut().insert(client);
+            if unleased {
+                request.extensions_mut().insert(Unleased);
+            }
+            request.into_parts().0
+        };
+        assert!(Upgrade::take(&mut parts(false)).is_some());
+        assert!(Upgrade::take(&mut parts(true)).is_none());
+    }
 }
