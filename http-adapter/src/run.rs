@@ -260,13 +260,13 @@ impl<S: LeaseStore + Clone> Run<S> {
         R: Body,
         R::Data: From<Bytes>,
     {
-        let policy = &self.prepared.policy;
+        let (policy, budget) = (&self.prepared.policy, &self.shared.budget);
         let handler = async move {
             let response = inner.call(request).await?;
             if grpc::is_to_be_held(&response, policy) {
                 // Boxed, so that others do not carry it. The beginning of such a body is a part of
                 // the handler: its lease is kept, and a panic of it counts.
-                return Ok(Box::pin(grpc::hold(response, policy)).await);
+                return Ok(Box::pin(grpc::hold(response, policy, budget)).await);
             }
             Ok(response.map(Passed::Whole))
         };

@@ -17,6 +17,7 @@ use leasehold::Verdict;
 use super::held::Read;
 use super::messages::Messages;
 use super::{GRPC, GRPC_STATUS, GrpcCode, HeldBody, is_grpc};
+use crate::buffer::Budget;
 use crate::policy::Policy;
 use crate::verdict::OutcomeUnknown;
 
@@ -37,7 +38,7 @@ pub(crate) enum Passed<B> {
 /// How far reading ahead came.
 enum Met {
     Code(GrpcCode),
-    /// A streaming response, or one too large to be held.
+    /// A streaming response, or one for which there is no room.
     Message,
     /// An end without a code.
     End,
@@ -53,7 +54,12 @@ pub(crate) fn is_to_be_held<B>(response: &Response<B>, policy: &Policy) -> bool 
 }
 
 /// Reads a response ahead as far as it takes to know its verdict, and notes that in its extensions.
-pub(crate) async fn hold<B>(response: Response<B>, policy: &Policy) -> Response<Passed<B>>
+/// What is held counts against the budget.
+pub(crate) async fn hold<B>(
+    response: Response<B>,
+    policy: &Policy,
+    budget: &Budget,
+) -> Response<Passed<B>>
 where
     B: Body,
     B::Data: From<Bytes>,
@@ -67,7 +73,7 @@ where
         return Response::from_parts(parts, Passed::Whole(body));
     }
     let mut held = HeldBody { read: VecDeque::new(), rest: Box::pin(body) };
-    match (read_ahead(&mut held, policy.max_replay_body).await, in_head) {
+    match (read_ahead(&mut held, policy.max_replay_body, budget).await, in_head) {
         (Met::Code(code), _) | (Met::End, Some(code)) => {
             parts.extensions.insert(code);
         }
@@ -87,7 +93,7 @@ where
     Response::from_parts(parts, Passed::Held(Box::new(held)))
 }
 
-async fn read_ahead<B>(held: &mut HeldBody<B>, bytes_max: usize) -> Met
+async fn read_ahead<B>(held: &mut HeldBody<B>, bytes_max: usize, budget: &Budget) -> Met
 where
     B: Body,
     B::Data: From<Bytes>,
@@ -115,7 +121,13 @@ where
                 let bytes = data.copy_to_bytes(data.remaining());
                 messages.take(&bytes);
                 bytes_held = bytes_held.saturating_add(bytes.len());
-                held.read.push_back(Read::Data(bytes));
+                let mut buffer = budget.buffer();
+                if buffer.push(bytes.as_ref()).is_err() {
+                    // It is not held any longer, and so passes as it is.
+                    held.read.push_back(Read::Data(bytes));
+                    return Met::Message;
+                }
+                held.read.push_back(Read::Data(buffer.into_bytes()));
             }
             Err(Ok(trailers)) => {
                 let code = GrpcCode::of(&trailers);

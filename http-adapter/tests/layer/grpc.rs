@@ -175,6 +175,26 @@ async fn several_messages_or_too_many_bytes_commit_whatever_the_code() {
 }
 
 #[tokio::test]
+async fn what_is_held_counts_against_the_bound_of_all_bodies() {
+    let mut app = App::new(Policy::default());
+    app.layer = app.layer.clone().max_buffered_bytes(600);
+    let short = || whole([Ok(message("one")), Ok(trailers("9"))]);
+    let one = service(&app, [short()], |_| {}).oneshot(call("k")).await.expect("no error");
+    assert!(is_free(&app).await);
+    // There is no room for another one, so it is not held: it commits and passes as it is.
+    let long = whole([Ok(message(&"x".repeat(200))), Ok(trailers("9"))]);
+    let other = service(&app, [long], |_| {}).oneshot(call("k")).await.expect("no error");
+    assert!(is_completed(&app).await);
+    let other = other.into_body().collect().await.expect("a whole body");
+    assert_eq!(other.trailers().and_then(code), Some("9"));
+    assert_eq!(other.to_bytes().len(), 205);
+    // What has passed gives its room back.
+    drop(one.into_body().collect().await.expect("a whole body"));
+    service(&app, [short()], |_| {}).oneshot(call("l")).await.expect("no error");
+    assert_eq!(app.state("l").await, RecordState::Free);
+}
+
+#[tokio::test]
 async fn without_a_code_nobody_knows() {
     for pieces in [
         vec![],
