@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use leasehold::{AcquireError, Admission, CommitError, LeaseStore, Terms};
+use leasehold::{AcquireError, Admission, Attempt, CommitError, LeaseStore, Terms};
 use tokio::time::{Instant, sleep_until};
 
 use super::listing::Listed;
@@ -42,8 +42,15 @@ pub(super) struct Job {
 pub(super) enum Task {
     /// A commit under the lease of the run.
     Commit(Grant),
-    /// A lease first: the run had none.
-    Record,
+    /// A lease first: the run had none. With the lease that was granted for that, if one was.
+    Record(Option<Lent>),
+}
+
+/// A lease that was granted to record a success.
+pub(super) struct Lent {
+    grant: Grant,
+    /// Until when a commit under it may land.
+    until: Instant,
 }
 
 /// How one attempt went.
@@ -70,7 +77,7 @@ impl Job {
                 return;
             }
             sleep_until((now + pauses.next()).min(self.until)).await;
-            if matches!(self.task, Task::Record)
+            if matches!(self.task, Task::Record(_))
                 && matches!(self.acquire(store, late_grace).await, Attempted::Done)
             {
                 return;
@@ -81,17 +88,24 @@ impl Job {
         }
     }
 
-    /// Asks for a lease to commit under. Done if there is no need for one, or no hope.
+    /// Asks for a lease to commit under, unless there is one that may still do. Done if there is no
+    /// need for one, or no hope.
     async fn acquire<S: LeaseStore>(&mut self, store: &S, late_grace: Duration) -> Attempted {
         let since = Instant::now();
+        match &self.task {
+            Task::Record(Some(lent)) if since < lent.until => return Attempted::Again,
+            Task::Record(Some(_)) => self.lose_lease(),
+            Task::Record(None) | Task::Commit(_) => {}
+        }
         let call = store.acquire(self.listed.address, self.terms);
         match patiently(Verb::Acquire, &self.prepared, call).await {
             Ok(Ok(Admission::Granted(lease))) => {
                 let held = HeldLease::new(&lease, self.listed.address, Arc::clone(&self.prepared));
                 let lease_ttl = self.terms.lease_ttl.get();
                 let end = since.checked_add(lease_ttl.saturating_add(late_grace));
-                self.until = end.map_or(self.until, |end| end.min(self.until));
-                self.task = Task::Commit(Grant { lease, held, since });
+                let until = end.map_or(self.until, |end| end.min(self.until));
+                let grant = Grant { lease, held, since };
+                self.task = Task::Record(Some(Lent { grant, until }));
             }
             Ok(Ok(Admission::Completed { .. })) => {
                 tracing::debug!(address = %self.listed.address, "it was recorded by another run");
@@ -116,8 +130,9 @@ impl Job {
     async fn commit<S: LeaseStore>(&mut self, store: &S) -> Attempted {
         let (address, outcome) = (self.listed.address, self.listed.outcome());
         let ttl = self.prepared.policy.ttl;
-        let Task::Commit(grant) = &mut self.task else {
-            return Attempted::Again;
+        let grant = match &mut self.task {
+            Task::Commit(grant) | Task::Record(Some(Lent { grant, .. })) => grant,
+            Task::Record(None) => return Attempted::Again,
         };
         let call = store.commit(&mut grant.lease, outcome, ttl);
         match patiently(Verb::Commit, &self.prepared, call).await {
@@ -126,6 +141,11 @@ impl Job {
             Ok(Err(error)) => {
                 if matches!(error, CommitError::Superseded) {
                     grant.held.lose();
+                    if matches!(self.task, Task::Record(_)) {
+                        // Who has taken over may have recorded it, or fail.
+                        self.lose_lease();
+                        return again(address, &error);
+                    }
                 }
                 self.count();
                 tracing::warn!(%address, error = &error as &dyn Error, "a pending commit is lost");
@@ -133,6 +153,12 @@ impl Job {
             Err(slow @ Slow) => return again(address, &slow),
         }
         Attempted::Done
+    }
+
+    /// From now on another lease is needed, in an attempt of its own.
+    fn lose_lease(&mut self) {
+        self.task = Task::Record(None);
+        self.terms.attempt = Attempt::random();
     }
 
     /// Counts the failure of this run's commit, once.

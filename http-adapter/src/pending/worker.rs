@@ -115,7 +115,7 @@ impl<S: LeaseStore + Clone> Pending<S> {
                     prepared,
                     terms,
                     until,
-                    task: Task::Record,
+                    task: Task::Record(None),
                     counted: false,
                 });
             }

@@ -263,3 +263,34 @@ async fn the_handler_sees_that_it_runs_without_a_lease() {
     service.oneshot(again).await.expect("no error");
     assert_eq!(seen.take(), [(true, false), (false, true)]);
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_success_outlives_the_leases_that_were_granted_to_record_it() {
+    for superseded in [false, true] {
+        let app = Faulty::app(policy());
+        down(&app, 1);
+        // For longer than a commit under the first lease may land.
+        let failures = if superseded { 1 } else { 30 };
+        for _ in 0..failures {
+            app.store.fail("commit", Fault::LostBefore);
+        }
+        assert_eq!(app.order("k", 201).await, 201);
+        let pending = app.layer.pending_commits();
+        if superseded {
+            tokio::time::sleep(SECOND / 10).await;
+            assert!(matches!(app.state("k").await, RecordState::InFlight { .. }));
+            app.clock.advance(70 * SECOND);
+            let mut lease = held_elsewhere(&app.memory).await;
+            tokio::time::sleep(SECOND).await;
+            app.memory.release(&mut lease).await.expect("it is current");
+        }
+        for _ in 0..200 {
+            app.clock.advance(SECOND);
+            tokio::time::sleep(SECOND).await;
+        }
+        assert_eq!(pending.count(), 0);
+        let state = app.state("k").await;
+        assert!(matches!(state, RecordState::Completed { .. }), "{superseded}: {state:?}");
+        assert_eq!(app.sample("leasehold_commit_errors_total"), Some(0));
+    }
+}
