@@ -27,12 +27,23 @@ pin_project! {
 
 pin_project! {
     #[project = KindProjection]
-    #[derive(Debug)]
     enum Kind<B> {
         Inner { #[pin] body: B },
         Own { bytes: Bytes },
         Held { held: Box<HeldBody<B>> },
         Captured { capture: Captured<B> },
+    }
+}
+
+/// What a client gets is nobody's business who prints a response: a replay's bytes are not shown.
+impl<B: fmt::Debug> fmt::Debug for Kind<B> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Inner { body } => f.debug_tuple("Inner").field(body).finish(),
+            Self::Own { bytes } => write!(f, "Own({} bytes)", bytes.len()),
+            Self::Held { held } => f.debug_tuple("Held").field(held).finish(),
+            Self::Captured { capture } => capture.fmt(f),
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 //! It must never change a byte or the order of what the inner service has sent.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
@@ -18,12 +19,21 @@ pub(crate) struct HeldBody<B> {
 }
 
 /// What was read.
-#[derive(Debug)]
 pub(super) enum Read {
     Data(Bytes),
     Trailers(HeaderMap),
     /// There is no rest.
     End,
+}
+
+impl fmt::Debug for Read {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Data(bytes) => write!(f, "Data({} bytes)", bytes.len()),
+            Self::Trailers(_) => f.write_str("Trailers(..)"),
+            Self::End => f.write_str("End"),
+        }
+    }
 }
 
 impl<B> Body for HeldBody<B>

@@ -68,6 +68,7 @@ async fn a_replay_repeats_status_headers_and_bytes() {
                 .expect("a response")
         })
         .await;
+        assert!(format!("{:?}", second.body()).contains(&format!("Own({} bytes)", body.len())));
         let (first, mut second) = (parts(first).await, parts(second).await);
         assert_eq!(second.1.remove("idempotent-replayed").expect("a mark"), "true");
         assert_eq!(second, first);
