@@ -55,7 +55,8 @@ pub(crate) struct Run<S> {
 
 /// By what right a handler runs.
 pub(crate) struct Right {
-    /// None if the store did not answer and the policy fails open (rule 3.8).
+    /// None if the store did not answer and the policy fails open (rule 3.8), or if the lease is
+    /// out of reach. A success is then recorded under another one.
     pub(crate) grant: Option<Grant>,
     /// The entry of the run, if the policy fails open.
     pub(crate) open: Option<OpenRun>,
@@ -147,7 +148,7 @@ impl<S: LeaseStore + Clone> Run<S> {
         self.prepared.handles.count_verdict(verdict);
         tracing::debug!(address = %self.address, ?verdict, "the handler has ended");
         let grant = match kept {
-            Some(kept) => Some(kept.take_back(verdict != Verdict::Hold).await),
+            Some(kept) => kept.take_back(verdict != Verdict::Hold).await,
             None => None,
         };
         let right = Right { grant, open };

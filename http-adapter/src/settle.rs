@@ -23,7 +23,8 @@ impl<S: LeaseStore + Clone> Run<S> {
             }
             (Some(mut grant), Verdict::Release) => self.release(&mut grant).await,
             (Some(mut grant), Verdict::Hold) => self.hold(&mut grant).await,
-            // The store knows nothing of the run, so the key is free once the store is back.
+            // The store knows nothing of the run, so the key is free once the store is back; or has
+            // a lease that nobody here reaches any more, and which ends by itself.
             (None, Verdict::Release | Verdict::Hold) => {}
         }
     }

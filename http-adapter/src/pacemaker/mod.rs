@@ -13,6 +13,7 @@ mod roster;
 mod rounds;
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use leasehold::{Lease, LeaseStore};
 use tokio::runtime::{Handle, Id};
@@ -23,6 +24,11 @@ use self::pace::pace;
 use self::roster::{Entered, Pace, Place, Roster};
 use crate::held::HeldLease;
 use crate::run::Grant;
+use crate::timed::within;
+
+/// How long after its time limit a renewal counts as one that nobody drives any more. Arbitrary: a
+/// runtime that is merely busy is back by then.
+const STALLED: Duration = Duration::from_secs(1);
 
 /// Keeps the leases of one layer.
 pub(crate) struct Pacemaker<S> {
@@ -121,13 +127,24 @@ impl<S> Kept<'_, S> {
     /// A renewal that is under way just then is broken off, or its end is waited for: the effect of
     /// one that was broken off may still come, which is no harm to a commit or a release, but could
     /// put another end to a hold.
-    pub(crate) async fn take_back(mut self, break_off: bool) -> Grant {
+    ///
+    /// None where the renewal's runtime is not driven any more: the lease is there for good, and
+    /// ends by itself.
+    pub(crate) async fn take_back(mut self, break_off: bool) -> Option<Grant> {
         self.leave();
         let lease = match self.lease.take() {
             Some(lease) => lease,
-            None => self.held.claim(break_off).await,
+            None => {
+                let limit = self.held.prepared().policy.store_timeout.saturating_add(STALLED);
+                let Ok(lease) = within(limit, self.held.claim(break_off)).await else {
+                    let address = self.held.address();
+                    tracing::error!(%address, "a renewal does not end, its lease runs out");
+                    return None;
+                };
+                lease
+            }
         };
-        Grant { lease, held: self.held.clone(), since: self.since }
+        Some(Grant { lease, held: self.held.clone(), since: self.since })
     }
 }
 

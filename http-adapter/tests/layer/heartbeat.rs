@@ -362,3 +362,32 @@ async fn under_renewals_all_the_time_every_lease_is_settled_once() {
     assert!(count("renew") > 0);
     assert_eq!(app.sample("leasehold_lease_lost_total"), Some(0));
 }
+
+#[test]
+fn a_runtime_that_is_not_driven_in_mid_renewal_holds_up_no_response() {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().build().expect("a runtime")
+    };
+    let (stalled, driven) = (runtime(), runtime());
+    let short = Ttl::new(Duration::from_millis(30)).expect("a valid ttl");
+    let policy = Policy::default().lease_ttl(short).store_timeout(Duration::from_millis(10));
+    let app = Faulty::app(policy);
+    let (gate, renewals) = (Gate::default(), Gate::default());
+    let mut first = app.gated(&gate).call(order("k"));
+    stalled.block_on(async {
+        app.store.fail("renew", Fault::Late(renewals.clone()));
+        assert!((&mut first).now_or_never().is_none());
+        renewals.begun().await;
+    });
+    // The lease is out for a renewal that nobody drives any more.
+    driven.block_on(async {
+        gate.open(1);
+        let first = tokio::time::timeout(Duration::from_secs(20), first).await;
+        assert_eq!(first.expect("not held up").expect("no error").status(), 201);
+        // Its success is recorded under another lease, and nobody runs meanwhile.
+        assert_eq!(app.layer.pending_commits().count(), 1);
+        let again = app.send(order("k"), 201).await;
+        assert_eq!(problem(again).await.2, "duplicate");
+    });
+}
