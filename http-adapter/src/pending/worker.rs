@@ -1,8 +1,9 @@
-//! The one task that repeats what is pending.
+//! The tasks that repeat what is pending: one for each runtime, and that is one as a rule.
 //!
-//! It runs only while there is something, in the runtime of the request that failed first, and
-//! ends with that runtime. What it had then is given up: nothing stays listed without it.
+//! A task runs only while there is something, in the runtime of the requests that failed, and ends
+//! with that runtime. What it had then is given up: nothing stays listed without it.
 
+use std::collections::HashMap;
 use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -10,7 +11,7 @@ use std::time::Duration;
 use futures_util::FutureExt;
 use futures_util::stream::{FuturesUnordered, StreamExt};
 use leasehold::{Address, Admission, Attempt, LeaseStore, MAX_TTL, Outcome, Terms};
-use tokio::runtime::Handle;
+use tokio::runtime::{Handle, Id};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
@@ -32,31 +33,31 @@ struct Shared<S> {
     listing: Listing,
     /// How long after its lease's end a commit may still land.
     late_grace: Duration,
-    desk: Mutex<Desk>,
-    /// Told of each new job.
-    told: Notify,
+    /// Those of the runtimes that have a task.
+    desks: Mutex<HashMap<Id, Desk>>,
 }
 
+/// Where one runtime's task finds its jobs.
 #[derive(Debug, Default)]
 struct Desk {
     /// Jobs that the task has not taken yet.
     inbox: Vec<Job>,
-    /// Whether there is a task.
-    working: bool,
+    /// Told of each new job.
+    told: Arc<Notify>,
 }
 
 impl<S> Shared<S> {
-    /// Nothing panics with this lock held; were it poisoned, the desk would still be whole.
-    fn desk(&self) -> MutexGuard<'_, Desk> {
-        self.desk.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Nothing panics with this lock held; were it poisoned, the desks would still be whole.
+    fn desks(&self) -> MutexGuard<'_, HashMap<Id, Desk>> {
+        self.desks.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<S> Pending<S> {
     /// Nothing pending; at most `max` successes and outcomes later on.
     pub(crate) fn new(store: S, max: usize, late_grace: Duration) -> Self {
-        let (listing, told) = (Listing::new(max), Notify::new());
-        let shared = Shared { store, listing, late_grace, desk: Mutex::default(), told };
+        let shared =
+            Shared { store, listing: Listing::new(max), late_grace, desks: Mutex::default() };
         Self { shared: Arc::new(shared) }
     }
 
@@ -150,15 +151,19 @@ impl<S: LeaseStore + Clone> Pending<S> {
             tracing::warn!(address = %job.listed.address, "no runtime to repeat a commit in");
             return;
         };
-        let begin = {
-            let mut desk = self.shared.desk();
+        let id = runtime.id();
+        let (begin, told) = {
+            let mut desks = self.shared.desks();
+            let begin = !desks.contains_key(&id);
+            let desk = desks.entry(id).or_default();
             desk.inbox.push(job);
-            !std::mem::replace(&mut desk.working, true)
+            (begin, Arc::clone(&desk.told))
         };
         if begin {
-            runtime.spawn(work(Shift { shared: Arc::clone(&self.shared), ended: false }));
+            let shared = Arc::clone(&self.shared);
+            runtime.spawn(work(Shift { shared, runtime: id, told, ended: false }));
         } else {
-            self.shared.told.notify_one();
+            told.notify_one();
         }
     }
 }
@@ -173,15 +178,25 @@ fn end(time: Duration) -> Instant {
 /// The time of one task, from its making to its end, be it dropped or not.
 struct Shift<S> {
     shared: Arc<Shared<S>>,
+    runtime: Id,
+    told: Arc<Notify>,
     ended: bool,
 }
 
 impl<S> Shift<S> {
+    /// The jobs that have come in.
+    fn inbox(&self) -> Vec<Job> {
+        let mut desks = self.shared.desks();
+        desks.get_mut(&self.runtime).map(|desk| std::mem::take(&mut desk.inbox)).unwrap_or_default()
+    }
+
     /// Ends the task if nothing came in meanwhile; the next job then makes a new one.
     fn end(&mut self) -> bool {
-        let mut desk = self.shared.desk();
-        self.ended = desk.inbox.is_empty();
-        desk.working = !self.ended;
+        let mut desks = self.shared.desks();
+        self.ended = desks.get(&self.runtime).is_none_or(|desk| desk.inbox.is_empty());
+        if self.ended {
+            desks.remove(&self.runtime);
+        }
         self.ended
     }
 }
@@ -191,11 +206,8 @@ impl<S> Drop for Shift<S> {
         if self.ended {
             return;
         }
-        let given_up = {
-            let mut desk = self.shared.desk();
-            desk.working = false;
-            std::mem::take(&mut desk.inbox)
-        };
+        // Outside of the lock.
+        let given_up = self.shared.desks().remove(&self.runtime);
         drop(given_up);
     }
 }
@@ -205,8 +217,7 @@ async fn work<S: LeaseStore>(mut shift: Shift<S>) {
     let mut repeats = FuturesUnordered::new();
     // Ends when nothing is left: every job ends.
     loop {
-        let new = std::mem::take(&mut shared.desk().inbox);
-        repeats.extend(new.into_iter().map(|job| {
+        repeats.extend(shift.inbox().into_iter().map(|job| {
             // A store that panics ends its own job alone.
             AssertUnwindSafe(job.repeat(&shared.store, shared.late_grace)).catch_unwind()
         }));
@@ -214,7 +225,7 @@ async fn work<S: LeaseStore>(mut shift: Shift<S>) {
             return;
         }
         tokio::select! {
-            () = shared.told.notified() => {}
+            () = shift.told.notified() => {}
             Some(end) = repeats.next(), if !repeats.is_empty() => {
                 if end.is_err() {
                     tracing::error!("a pending commit panicked and is given up");

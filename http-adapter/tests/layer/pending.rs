@@ -202,6 +202,30 @@ fn what_is_pending_ends_with_its_runtime_and_the_next_ones_begin_anew() {
     });
 }
 
+#[test]
+fn what_is_pending_in_a_runtime_that_is_not_driven_holds_up_no_other() {
+    let runtime = || {
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        builder.enable_all().start_paused(true).build().expect("a runtime")
+    };
+    let (stalled, driven) = (runtime(), runtime());
+    let app = Faulty::app(Policy::default());
+    let pending = app.layer.pending_commits();
+    for (runtime, key) in [(&stalled, "a"), (&driven, "b")] {
+        app.store.fail("commit", Fault::LostBefore);
+        assert_eq!(runtime.block_on(app.order(key, 201)), 201);
+    }
+    assert_eq!(pending.count(), 2);
+    driven.block_on(async {
+        for _ in 0..10 {
+            tokio::time::sleep(SECOND).await;
+        }
+        assert!(matches!(app.state("b").await, RecordState::Completed { .. }));
+    });
+    assert_eq!(pending.count(), 1);
+    stalled.block_on(pending.settled());
+}
+
 #[tokio::test(start_paused = true)]
 async fn a_commit_that_stays_slow_is_heard_in_the_end() {
     let ttl = Ttl::new(3600 * SECOND).expect("a valid ttl");
