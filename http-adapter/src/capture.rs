@@ -284,7 +284,7 @@ where
 
     fn client_gone(self: Pin<Box<Self>>) {
         let place = match &self.keeper {
-            Some(keeper) if keeper.finishes && self.is_keeping() => keeper.running.enter(),
+            Some(keeper) if keeper.finishes && self.is_keeping() => keeper.running.enter_spare(),
             _ => None,
         };
         if let Some(place) = place

@@ -92,6 +92,12 @@ impl Running {
         self.shared.stage.send_modify(|stage| *stage = (*stage).max(to));
     }
 
+    /// A place for what may be left out: only while more than half of them are free, so that it never
+    /// takes the last ones from requests.
+    pub(crate) fn enter_spare(&self) -> Option<Place> {
+        if self.count() < self.shared.max / 2 { self.enter() } else { None }
+    }
+
     /// A place for one more request, if there is one.
     pub(crate) fn enter(&self) -> Option<Place> {
         let mut place = Place { shared: Arc::clone(&self.shared), taken: false };
@@ -184,6 +190,15 @@ mod tests {
         assert!(running.enter().is_some());
         assert!(Running::new(0, Gauge::default()).enter().is_none());
         assert!(Running::new(usize::MAX, Gauge::default()).enter().is_some());
+    }
+
+    #[test]
+    fn what_may_be_left_out_takes_half_of_the_places_at_most() {
+        let running = Running::new(4, Gauge::default());
+        let spare = [running.enter_spare(), running.enter_spare()];
+        assert!(spare.iter().all(Option::is_some) && running.enter_spare().is_none());
+        let places = [running.enter(), running.enter()];
+        assert!(places.iter().all(Option::is_some) && running.enter().is_none());
     }
 
     #[tokio::test]

@@ -276,6 +276,19 @@ async fn head_has_no_body() {
 }
 
 #[tokio::test]
+async fn a_response_of_many_headers_passes() {
+    let (listener, gateway) = start().await;
+    let mut client = Raw::open(gateway.address).await;
+    client.send("GET / HTTP/1.1\r\nHost: a\r\n\r\n").await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    let many: String = (0..200).map(|number| format!("x-{number}: {number}\r\n")).collect();
+    upstream.send(&format!("HTTP/1.1 200 X\r\nContent-Length: 2\r\n{many}\r\nok")).await;
+    let answer = client.until("\r\n\r\nok").await;
+    assert!(answer.starts_with("HTTP/1.1 200 ") && answer.contains("x-199: 199\r\n"), "{answer}");
+}
+
+#[tokio::test]
 async fn a_response_with_two_lengths_is_read_by_its_chunks() {
     let (listener, gateway) = start().await;
     let call = tokio::spawn(Call::new(Method::GET, "/").send(gateway.address));

@@ -1,6 +1,7 @@
 //! The operator's address: health, readiness, metrics, and single records. No request of a client's
 //! comes here.
 
+mod exposition;
 mod records;
 
 use std::convert::Infallible;
@@ -41,11 +42,8 @@ const OPENMETRICS: &str = "application/openmetrics-text; version=1.0.0; charset=
 /// What is named to ask for it.
 const OPENMETRICS_KIND: &str = "application/openmetrics-text";
 
-/// Prometheus' text format, for all others. The encoder's text is that too, but for its last line.
+/// Prometheus' text format, for all others.
 const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
-
-/// The last line of OpenMetrics.
-const OPENMETRICS_END: &str = "# EOF\n";
 
 /// What the address answers from.
 #[derive(Debug)]
@@ -133,8 +131,8 @@ impl<S: LeaseStore + 'static> Admin<S> {
         if encode(&mut page, &self.registry).is_err() {
             return text(StatusCode::INTERNAL_SERVER_ERROR, "metrics could not be written\n");
         }
-        if !openmetrics && page.ends_with(OPENMETRICS_END) {
-            page.truncate(page.len() - OPENMETRICS_END.len());
+        if !openmetrics {
+            page = exposition::plain(&page);
         }
         let kind = if openmetrics { OPENMETRICS } else { PLAIN };
         let mut response = Response::new(Full::from(page));

@@ -211,6 +211,11 @@ const REFUSED_IN_IDEMPOTENCY: &str = r#"
     error-format = "html" => error-format:
     principal-headers = "host" => principal-headers:
     principal-headers = ["bad name"] => principal-headers:
+    principal-headers = ["Idempotency-Key"] => principal-headers:
+    principal-headers = ["Transfer-Encoding"] => principal-headers:
+    replayed-header = "Content-Length" => replayed-header:
+    replayed-header = "set-cookie" => replayed-header:
+    lease-ttl = "9ms" => lease-ttl: must be at least 10ms
     principal-headers = ["Host", "X-A", "host"] => principal-headers:
     verdict.200 = "perhaps" => verdict.200:
     verdict.2000 = "commit" => verdict.2000:

@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::time::Duration;
 
+use http::header::{DATE, SET_COOKIE};
 use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderName, Method, Uri};
 use leasehold::{MAX_ENTRIES, MAX_TTL, Namespace};
@@ -17,6 +18,10 @@ const MAX_KEY_LENGTH: usize = 4096;
 
 /// Shortest interval between sweeps: below it the sweeper would be busy with nothing else.
 const MIN_CLEANUP_INTERVAL: Duration = Duration::from_millis(10);
+
+/// Shortest lease: a shorter one ends before it can be renewed, and then its request may run twice.
+/// Whoever writes less has most likely forgotten the unit.
+const MIN_LEASE_TTL: Duration = Duration::from_millis(10);
 
 /// Headers that frame or route a message, that end at the gateway, or that it writes itself: none
 /// of them can carry a client's key.
@@ -38,6 +43,13 @@ const NOT_FOR_KEYS: [&str; 13] = [
 
 /// The same for every header that begins so.
 const NOT_FOR_KEYS_PREFIXES: [&str; 2] = ["proxy-", "x-forwarded-"];
+
+/// Whether a header frames a message or ends with its connection.
+fn is_framing(name: &HeaderName) -> bool {
+    const ELSEWHERE: [&str; 2] = ["cookie", "host"];
+    let name = name.as_str();
+    NOT_FOR_KEYS.contains(&name) && !ELSEWHERE.contains(&name)
+}
 
 type Checked = Result<(), ConfigError>;
 
@@ -178,15 +190,26 @@ impl Check<'_> {
         }
         self.positive("ttl", keys.ttl)?;
         self.positive("lease-ttl", keys.lease_ttl)?;
+        if keys.lease_ttl.0 < MIN_LEASE_TTL {
+            return Err(self.error("lease-ttl", "must be at least 10ms"));
+        }
         keys.hold_ttl.map_or(Ok(()), |ttl| self.positive("hold-ttl", ttl))?;
         self.positive("store-timeout", keys.store_timeout)?;
-        self.header("replayed-header", &keys.replayed_header)?;
+        let replayed = self.header("replayed-header", &keys.replayed_header)?;
+        if is_framing(&replayed) || [DATE, SET_COOKIE].contains(&replayed) {
+            return Err(self.error("replayed-header", "this header cannot mark a replay"));
+        }
         for name in &keys.replay_drop_headers {
             self.header("replay-drop-headers", name)?;
         }
         let mut principals = HashSet::new();
         for name in &keys.principal_headers {
-            if !principals.insert(self.header("principal-headers", name)?) {
+            let header = self.header("principal-headers", name)?;
+            if is_framing(&header) || header.as_str() == keys.header_name.to_ascii_lowercase() {
+                let reason = format!("{name:?} does not say whose key it is");
+                return Err(self.error("principal-headers", reason));
+            }
+            if !principals.insert(header) {
                 return Err(self.error("principal-headers", format!("{name:?} is named twice")));
             }
         }

@@ -41,6 +41,10 @@ use upload::{BoxError, Progress, TooSlow, Upload};
 /// servers (Node's, for one) close theirs, so that a request rarely meets a closing one.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 
+/// Most headers of a response. One that has more counts as broken off, so that each retry runs the
+/// request again; hyper's own limit of 100 is met by services that set many cookies.
+const RESPONSE_HEADERS_MAX: usize = 256;
+
 /// What the proxy answers: the upstream's body, or a problem of its own.
 pub(crate) type Answer = Response<ResponseBody<Trimmed<Incoming>>>;
 
@@ -103,6 +107,7 @@ where
             .set_host(false)
             // Repeats only requests that the dead connection had not begun to write.
             .retry_canceled_requests(true)
+            .http1_max_headers(RESPONSE_HEADERS_MAX)
             .build(connector);
         Self { shared: Arc::new(Shared { client, upstream, limits, keys, askers }) }
     }
