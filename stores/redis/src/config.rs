@@ -8,6 +8,8 @@ use std::time::Duration;
 use leasehold::{MAX_TTL, StoreError};
 use thiserror::Error;
 
+use crate::dial::Dialer;
+
 /// Settings of a [`RedisStore`](crate::RedisStore). Setters take what they are given; the checks
 /// are made when the store connects.
 ///
@@ -120,6 +122,16 @@ impl RedisConfig {
         self
     }
 
+    /// Checks every setting, the URL included, without asking a server. A start does so too.
+    ///
+    /// # Errors
+    ///
+    /// [`ConfigError`], which names the setting and repeats nothing of the URL.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        self.check()?;
+        Dialer::new(self).map(drop)
+    }
+
     /// Checks every setting but the URL, which is checked where it is taken apart.
     pub(crate) fn check(&self) -> Result<(), ConfigError> {
         if self.key_prefix.len() > MAX_PREFIX_LENGTH {
@@ -222,6 +234,19 @@ mod tests {
         assert_eq!(check(|c| c.replica_connections(0)), Err(ConfigError::ReplicaConnections));
         assert_eq!(check(|c| c.replica_connections(1_024)), Ok(()));
         assert_eq!(check(|c| c.replica_connections(1_025)), Err(ConfigError::ReplicaConnections));
+    }
+
+    #[test]
+    fn the_url_is_validated_with_the_other_settings() {
+        let validate = |url: &str| RedisConfig::new(url).validate();
+        assert_eq!(validate("redis-cluster://user:secret@one:1,two:2"), Ok(()));
+        for url in ["", "redis://:hunter2@", "http://host", "redis-sentinel://host"] {
+            let refusal = validate(url).expect_err(url);
+            assert!(matches!(refusal, ConfigError::Url { .. }), "{refusal}");
+            assert!(!refusal.to_string().contains("hunter2"), "{refusal}");
+        }
+        let long = RedisConfig::new("redis://host").key_prefix("x".repeat(257));
+        assert_eq!(long.validate(), Err(ConfigError::KeyPrefix));
     }
 
     #[test]
