@@ -15,6 +15,7 @@ mod problems;
 mod protocol;
 mod proxying;
 mod records;
+mod redis;
 mod replay;
 mod storm;
 mod unknown;

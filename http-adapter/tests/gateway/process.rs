@@ -174,6 +174,11 @@ impl Gateway {
         assert!(killed.success());
     }
 
+    /// Kills it without a word, and waits until it is gone.
+    pub(super) async fn kill(&mut self) {
+        self.child.kill().await.expect("killed");
+    }
+
     /// Waits for its end and gives the exit code.
     pub(super) async fn ended(&mut self) -> Option<i32> {
         soon("the end of the gateway", self.child.wait()).await.expect("waited").code()

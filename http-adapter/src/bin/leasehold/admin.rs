@@ -2,6 +2,7 @@
 //! comes here.
 
 mod exposition;
+mod readiness;
 mod records;
 
 use std::convert::Infallible;
@@ -21,9 +22,10 @@ use leasehold_http::Metrics;
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
-use tokio::sync::{Semaphore, watch};
+use tokio::sync::Semaphore;
 
 use crate::records::Verb;
+pub(crate) use readiness::Readiness;
 
 /// Most connections at once: far above what scrapers and probes open, so that silent connections
 /// would have to come by the hundred each second to keep a probe out.
@@ -51,15 +53,15 @@ pub(crate) struct Admin<S> {
     store: S,
     metrics: Metrics,
     registry: Registry,
-    stop: watch::Receiver<bool>,
+    readiness: Readiness<S>,
 }
 
 impl<S: LeaseStore + 'static> Admin<S> {
-    /// Answers for a store and its counters; not ready any more once `stop` is true.
-    pub(crate) fn new(store: S, metrics: Metrics, stop: watch::Receiver<bool>) -> Self {
+    /// Answers for a store and its counters.
+    pub(crate) fn new(store: S, metrics: Metrics, readiness: Readiness<S>) -> Self {
         let mut registry = Registry::default();
         metrics.register(&mut registry);
-        Self { store, metrics, registry, stop }
+        Self { store, metrics, registry, readiness }
     }
 
     /// Serves for as long as it is polled. A head may take as long as for clients, `head_timeout`,
@@ -116,9 +118,7 @@ impl<S: LeaseStore + 'static> Admin<S> {
         }
         match path {
             "/metrics" => self.metrics(wants_openmetrics(request.headers())),
-            "/readyz" if *self.stop.borrow() => {
-                text(StatusCode::SERVICE_UNAVAILABLE, "shutting down\n")
-            }
+            "/readyz" => self.readiness.answer().await,
             _ => text(StatusCode::OK, "ok\n"),
         }
     }

@@ -1,11 +1,10 @@
 //! The gateway as a whole: listeners, store, layer and proxy put together, and taken apart again.
 
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Duration;
 
 use http::HeaderName;
-use leasehold::{LeaseStore, MemoryStore, Sweeper};
+use leasehold::{LeaseStore, Sweeper};
 use leasehold_http::{IdempotentLayer, Metrics, PendingCommits, RequestBody, Running};
 use thiserror::Error;
 use tokio::net::TcpListener;
@@ -13,7 +12,7 @@ use tokio::sync::watch;
 use tokio::time::{Instant, timeout};
 use tower_layer::Layer;
 
-use crate::admin::Admin;
+use crate::admin::{Admin, Readiness};
 use crate::askers::Askers;
 use crate::config::{Config, ConfigError, upstream};
 use crate::fullness;
@@ -21,6 +20,7 @@ use crate::open_files;
 use crate::proxy::{self, Proxy};
 use crate::server::{self, Connections, Front, Lingering};
 use crate::signals::Signals;
+use crate::store::{self, AnyStore, OpenError};
 
 /// How long handlers that were cut have to settle their leases and to tell their clients.
 const CUT_GRACE: Duration = Duration::from_secs(1);
@@ -31,6 +31,9 @@ pub(crate) enum StartError {
     /// The configuration does not hold together.
     #[error(transparent)]
     Config(#[from] ConfigError),
+    /// There is no store to work with.
+    #[error(transparent)]
+    Store(#[from] OpenError),
     /// An address cannot be listened on.
     #[error("{key}: cannot listen on {address}: {source}; --{key} chooses another address")]
     Listen {
@@ -44,6 +47,17 @@ pub(crate) enum StartError {
     System(#[from] std::io::Error),
 }
 
+impl StartError {
+    /// Whether other settings are needed, rather than another try.
+    pub(crate) const fn is_of_the_settings(&self) -> bool {
+        match self {
+            Self::Config(_) => true,
+            Self::Store(error) => error.is_of_the_settings(),
+            Self::Listen { .. } | Self::System(_) => false,
+        }
+    }
+}
+
 /// A gateway whose addresses are taken: clients may connect already.
 #[derive(Debug)]
 pub(crate) struct Gateway {
@@ -52,10 +66,11 @@ pub(crate) struct Gateway {
     signals: Signals,
     limits: server::Limits,
     grace: Duration,
-    store: Arc<MemoryStore>,
+    store: AnyStore,
+    store_timeout: Duration,
     _sweeper: Option<Sweeper>,
     metrics: Metrics,
-    layer: IdempotentLayer<Arc<MemoryStore>>,
+    layer: IdempotentLayer<AnyStore>,
     proxy: Proxy<RequestBody<Lingering>>,
     askers: Askers,
 }
@@ -63,20 +78,15 @@ pub(crate) struct Gateway {
 impl Gateway {
     /// Makes the parts and takes the addresses.
     pub(crate) async fn bind(config: &Config) -> Result<Self, StartError> {
+        let routes = config.routes()?;
+        // Before the signals are taken: a start that still waits for its store just ends by one.
+        let store = store::open(config).await?;
         let signals = Signals::new()?;
         open_files::raise(config.server.max_connections);
-        let store = MemoryStore::new(config.memory()).map_err(|error| {
-            let key = match error {
-                leasehold::ConfigError::LateGrace => "idempotency.late-grace",
-                _ => "idempotency.max-entries",
-            };
-            ConfigError::new(key, error)
-        })?;
-        let store = Arc::new(store);
         let metrics = Metrics::new();
-        let routes = config.routes()?;
         let askers = Askers::new(routes.clone());
-        let layer = IdempotentLayer::new(Arc::clone(&store), routes)
+        let layer = IdempotentLayer::new(store.clone(), routes)
+            .digester(config.digester())
             .metrics(metrics.clone())
             .max_running(config.server.max_running)
             .body_read_timeout(config.server.body_read_timeout.0)
@@ -96,7 +106,15 @@ impl Gateway {
                  told apart by Authorization and Cookie alone, and requests by their keys"
             );
         }
-        tracing::warn!("memory: other instances do not see this store, and a restart forgets it");
+        let sweeper = match &store {
+            AnyStore::Memory(store) => {
+                tracing::warn!(
+                    "memory: other instances do not see this store, and a restart forgets it"
+                );
+                Sweeper::start(store, config.store.cleanup_interval.0)?
+            }
+            AnyStore::Redis(_) | AnyStore::Near(_) => None,
+        };
         Ok(Self {
             listener,
             admin,
@@ -107,8 +125,9 @@ impl Gateway {
                 write: config.server.body_read_timeout.0,
             },
             grace: config.server.shutdown_grace.0,
-            _sweeper: Sweeper::start(&store, config.store.cleanup_interval.0)?,
+            _sweeper: sweeper,
             store,
+            store_timeout: config.policy.store_timeout.0,
             metrics,
             layer,
             proxy,
@@ -133,9 +152,10 @@ impl Gateway {
     /// Serves until a signal ends it, and then until what runs has ended or the grace is over.
     pub(crate) async fn serve(mut self) {
         let (stop, stopped) = watch::channel(false);
-        let watcher = tokio::spawn(fullness::watch(Arc::clone(&self.store)));
+        let watcher = tokio::spawn(fullness::watch(self.store.clone()));
         let admin = self.admin.take().map(|listener| {
-            let admin = Admin::new(Arc::clone(&self.store), self.metrics.clone(), stopped.clone());
+            let ready = Readiness::new(self.store.clone(), self.store_timeout, stopped.clone());
+            let admin = Admin::new(self.store.clone(), self.metrics.clone(), ready);
             tokio::spawn(admin.serve(listener, self.limits.header_read))
         });
         let (running, pending) = (self.layer.running(), self.layer.pending_commits());

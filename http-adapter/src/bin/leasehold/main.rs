@@ -19,6 +19,7 @@ mod proxy;
 mod records;
 mod server;
 mod signals;
+mod store;
 
 use std::future::Future;
 use std::io::{self, Write};
@@ -50,10 +51,11 @@ enum Command {
     Serve(Flags),
     /// Checks a configuration and prints what it amounts to
     Check(Flags),
-    /// Reads a key from standard input and prints what a running gateway keeps for it
+    /// Reads a key from standard input and prints what a running gateway, or its store, keeps for
+    /// it
     Peek(RecordFlags),
-    /// Reads a key from standard input and makes a running gateway forget it: its request may then
-    /// run again, even beside one that is running now
+    /// Reads a key from standard input and makes a running gateway, or its store, forget it: its
+    /// request may then run again, even beside one that is running now
     Forget(RecordFlags),
 }
 
@@ -69,7 +71,7 @@ enum Failure {
 impl Failure {
     fn exit_code(&self) -> ExitCode {
         let of_the_caller = match self {
-            Self::Start(error) => matches!(error, StartError::Config(_)),
+            Self::Start(error) => error.is_of_the_settings(),
             Self::Operator(error) => error.is_of_the_question(),
         };
         ExitCode::from(if of_the_caller { 2 } else { 1 })

@@ -1,11 +1,12 @@
-//! How records are asked for and answered over the admin address: what both ends of it must agree
-//! on. A key never travels, its address does; and not in a URL, which ends up in logs.
+//! What operators may do with records, and how that is asked for and answered over the admin
+//! address: what both ends of it must agree on. A key never travels, its address does; and not in a
+//! URL, which ends up in logs.
 
 use std::fmt;
 use std::time::Duration;
 
 use http::HeaderName;
-use leasehold::{Address, RecordState};
+use leasehold::{Address, LeaseStore, RecordState, StoreError};
 use serde::{Deserialize, Serialize};
 
 /// The header that carries the address, in hexadecimal. No browser sends it to another site
@@ -33,6 +34,19 @@ impl Verb {
     /// The verb of a path, if it is one's.
     pub(crate) fn of_path(path: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|verb| verb.path() == path)
+    }
+
+    /// Does it.
+    pub(crate) async fn carry_out<S: LeaseStore>(
+        self,
+        store: &S,
+        address: Address,
+    ) -> Result<Found, StoreError> {
+        match self {
+            Self::Peek => Ok(store.peek(address).await?.into()),
+            Self::Forget if store.forget(address).await? => Ok(Found::Removed),
+            Self::Forget => Ok(Found::NothingRemoved),
+        }
     }
 }
 

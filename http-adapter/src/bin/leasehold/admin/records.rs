@@ -9,7 +9,7 @@ use bytes::Bytes;
 use http::header::{ALLOW, CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
-use leasehold::{Address, LeaseStore, StoreError};
+use leasehold::{Address, LeaseStore};
 
 use super::text;
 use crate::records::{ADDRESS, Found, Verb, from_hex};
@@ -34,8 +34,11 @@ pub(super) async fn answer<S: LeaseStore, B>(
             return response;
         }
     };
-    match carry_out(store, verb, address).await {
-        Ok(found) => json(&found),
+    match verb.carry_out(store, address).await {
+        Ok(found) => {
+            tell(address, found);
+            json(&found)
+        }
         Err(error) => {
             tracing::warn!(%address, %error, "an operator's request failed");
             text(StatusCode::SERVICE_UNAVAILABLE, "the store did not answer\n")
@@ -82,18 +85,10 @@ fn is_local_host(headers: &HeaderMap) -> bool {
         && (name.eq_ignore_ascii_case("localhost") || literal.parse().is_ok_and(is_loopback))
 }
 
-async fn carry_out<S: LeaseStore>(
-    store: &S,
-    verb: Verb,
-    address: Address,
-) -> Result<Found, StoreError> {
-    match verb {
-        Verb::Peek => Ok(store.peek(address).await?.into()),
-        Verb::Forget if store.forget(address).await? => {
-            tracing::warn!(%address, "an operator has removed a record, its request may run again");
-            Ok(Found::Removed)
-        }
-        Verb::Forget => Ok(Found::NothingRemoved),
+/// Leaves a word in the log of what may make a request run twice.
+fn tell(address: Address, found: Found) {
+    if found == Found::Removed {
+        tracing::warn!(%address, "an operator has removed a record, its request may run again");
     }
 }
 

@@ -36,8 +36,12 @@ impl Config {
         whole
     }
 
-    /// What `leasehold check` prints: TOML, and what the bound allows as a comment.
+    /// What `leasehold check` prints: TOML, and what the bound of a store in memory allows as a
+    /// comment.
     pub(crate) fn report(&self) -> String {
+        if self.redis().is_some() {
+            return self.effective().to_string();
+        }
         let seconds = self.policy.ttl.0.as_secs_f64();
         let entries = self.store.max_entries;
         let rate = significant(entries as f64 / seconds);

@@ -10,6 +10,7 @@ use super::choices::{
     Duplicate, ErrorFormat, FingerprintMode, KeySyntax, OnDisconnect, OnUnknownOutcome, VerdictName,
 };
 use super::duration::Span;
+use super::secret::{Secret, StoreUrl};
 use super::size::Size;
 
 /// Keys outside of any table.
@@ -66,12 +67,12 @@ impl Default for ServerKeys {
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub(crate) struct StoreKeys {
     /// Which store keeps the keys.
-    pub(crate) store: String,
-    /// Most live keys.
+    pub(crate) store: StoreUrl,
+    /// Most live keys. In memory only.
     pub(crate) max_entries: usize,
-    /// How often expired keys are swept out; zero: only by later calls.
+    /// How often expired keys are swept out; zero: only by later calls. In memory only.
     pub(crate) cleanup_interval: Span,
-    /// Most bytes of stored outcomes.
+    /// Most bytes of stored outcomes. In memory only.
     pub(crate) max_outcome_bytes: Size,
     /// How long a late commit may still land; default: `lease-ttl`.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -80,24 +81,43 @@ pub(crate) struct StoreKeys {
     pub(crate) max_waiters: usize,
     /// Most commits that wait to be repeated.
     pub(crate) max_pending_commits: usize,
+    /// What the names of all keys begin with. Redis only.
+    pub(crate) key_prefix: String,
+    /// Whether this process remembers what it has seen completed. Redis only.
+    pub(crate) near_cache: bool,
+    /// For how long it does.
+    pub(crate) near_cache_ttl: Span,
+    /// Replicas that must have a grant or a commit before it counts. Redis only.
+    pub(crate) min_replicas: usize,
+    /// Start although the server may evict keys. Redis only.
+    pub(crate) allow_eviction: bool,
+    /// What addresses and fingerprints are made with, so that nobody can guess what they stand for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) digest_secret: Option<Secret>,
 }
 
 impl Default for StoreKeys {
     fn default() -> Self {
         Self {
-            store: "memory:".to_owned(),
+            store: StoreUrl::memory(),
             max_entries: 100_000,
             cleanup_interval: Span::seconds(60),
             max_outcome_bytes: Size::mib(64),
             late_grace: None,
             max_waiters: 1000,
             max_pending_commits: 1000,
+            key_prefix: "leasehold:".to_owned(),
+            near_cache: true,
+            near_cache_ttl: Span::seconds(5),
+            min_replicas: 0,
+            allow_eviction: false,
+            digest_secret: None,
         }
     }
 }
 
 /// Names of [`StoreKeys`]' fields: the keys of `[idempotency]` that a route cannot set.
-pub(crate) const STORE_KEYS: [&str; 7] = [
+pub(crate) const STORE_KEYS: [&str; 13] = [
     "store",
     "max-entries",
     "cleanup-interval",
@@ -105,20 +125,16 @@ pub(crate) const STORE_KEYS: [&str; 7] = [
     "late-grace",
     "max-waiters",
     "max-pending-commits",
-];
-
-/// Keys of `[idempotency]` that only shared stores have.
-pub(crate) const SHARED_STORE_KEYS: [&str; 9] = [
     "key-prefix",
     "near-cache",
     "near-cache-ttl",
     "min-replicas",
     "allow-eviction",
-    "table",
-    "auto-migrate",
-    "cleanup-batch",
     "digest-secret",
 ];
+
+/// Keys of `[idempotency]` that only the stores of a later release have.
+pub(crate) const LATER_KEYS: [&str; 3] = ["table", "auto-migrate", "cleanup-batch"];
 
 /// Keys of `[idempotency]` that a `[[route]]` may set too.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]

@@ -166,7 +166,7 @@ fn known_variables() -> HashMap<String, (String, Value)> {
             value => add(key, value),
         }
     }
-    for key in keys::SHARED_STORE_KEYS {
+    for key in keys::LATER_KEYS {
         add(format!("{IDEMPOTENCY}.{key}"), Value::String(String::new()));
     }
     known

@@ -9,6 +9,7 @@ mod error;
 mod keys;
 mod layers;
 mod policy;
+mod secret;
 mod size;
 #[cfg(test)]
 mod tests;
@@ -25,10 +26,15 @@ use toml::{Table, Value};
 pub(crate) use error::ConfigError;
 pub(crate) use keys::{PolicyKeys, ServerKeys, StoreKeys};
 use layers::Layers;
+pub(crate) use policy::redis_refusal;
+use secret::Secret;
 pub(crate) use validate::upstream;
 
 /// The table of the store's and the policies' keys.
 const IDEMPOTENCY: &str = "idempotency";
+
+/// The key that says which store it is.
+pub(crate) const STORE: &str = "idempotency.store";
 
 /// The array of tables with one policy for each pattern.
 const ROUTE: &str = "route";
@@ -87,7 +93,7 @@ impl Config {
         layers.add_flag("listen", "--listen", flags.listen.as_deref())?;
         layers.add_flag("upstream", "--upstream", flags.upstream.as_deref())?;
         layers.add_flag("admin", "--admin", flags.admin.as_deref())?;
-        layers.add_flag("idempotency.store", "--store", flags.store.as_deref())?;
+        layers.add_flag(STORE, "--store", flags.store.as_deref())?;
         Self::from_layers(&layers)
     }
 
@@ -110,7 +116,7 @@ impl Config {
             Some(_) => return Err(ConfigError::new(ROUTE, "must be an array of tables")),
         };
         let server = typed(table, "")?;
-        if let Some(key) = keys::SHARED_STORE_KEYS.iter().find(|key| policy.contains_key(**key)) {
+        if let Some(key) = keys::LATER_KEYS.iter().find(|key| policy.contains_key(**key)) {
             return Err(ConfigError::unsupported(format!("{IDEMPOTENCY}.{key}")));
         }
         let store = keys::STORE_KEYS.iter().filter_map(|key| policy.remove_entry(*key)).collect();
@@ -171,7 +177,7 @@ fn typed<T: DeserializeOwned>(table: Table, prefix: &str) -> Result<T, ConfigErr
 fn reference() -> Table {
     let config = Config {
         server: ServerKeys { admin: Some(([127, 0, 0, 1], 0).into()), ..ServerKeys::default() },
-        store: StoreKeys::default(),
+        store: StoreKeys { digest_secret: Some(Secret::default()), ..StoreKeys::default() },
         policy: PolicyKeys::default(),
         routes: Vec::new(),
     };

@@ -1,14 +1,18 @@
 //! From checked keys to what the layer and the store are built from.
 
+use std::time::Duration;
+
 use http::{HeaderName, Method};
-use leasehold::{MemoryConfig, Namespace, Ttl};
+use leasehold::{Digester, MemoryConfig, Namespace, Ttl};
 use leasehold_http::{Pattern, Policy, Routes};
+use leasehold_redis::RedisConfig;
 
 use super::choices::{Duplicate, FingerprintMode};
 use super::duration::Span;
 use super::error::ConfigError;
 use super::keys::PolicyKeys;
-use super::{Config, IDEMPOTENCY, ROUTE, verdict};
+use super::secret::{Secret, StoreKind};
+use super::{Config, IDEMPOTENCY, ROUTE, STORE, verdict};
 
 /// Reads a route's pattern.
 pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
@@ -52,6 +56,48 @@ impl Config {
             .max_outcome_bytes(self.store.max_outcome_bytes.get())
             .late_grace(self.late_grace())
     }
+
+    /// The settings of a Redis store, if that is the store.
+    pub(crate) fn redis(&self) -> Option<RedisConfig> {
+        (self.store.store.kind() == Ok(StoreKind::Redis)).then(|| {
+            RedisConfig::new(self.store.store.reveal())
+                .key_prefix(&self.store.key_prefix)
+                .late_grace(self.late_grace())
+                .store_timeout(self.longest_store_timeout())
+                .allow_eviction(self.store.allow_eviction)
+                .min_replicas(self.store.min_replicas)
+        })
+    }
+
+    /// What no call to the store takes longer than: the layer ends each by its own policy.
+    fn longest_store_timeout(&self) -> Duration {
+        let routes = self.routes.iter().map(|route| route.policy.store_timeout.0);
+        routes.fold(self.policy.store_timeout.0, Duration::max)
+    }
+
+    /// How long the near cache of a shared store remembers, if there is one.
+    pub(crate) fn near_cache(&self) -> Result<Option<Ttl>, ConfigError> {
+        let ttl = self.store.near_cache.then(|| Ttl::new(self.store.near_cache_ttl.0));
+        ttl.transpose().map_err(|error| ConfigError::new("idempotency.near-cache-ttl", error))
+    }
+
+    /// What makes addresses and fingerprints.
+    pub(crate) fn digester(&self) -> Digester {
+        let secret = self.store.digest_secret.as_ref().map(Secret::reveal);
+        secret.map_or(Digester::plain(), |secret| Digester::with_secret(secret.as_bytes()))
+    }
+}
+
+/// A refusal of the Redis store's settings, by the name of their key.
+pub(crate) fn redis_refusal(error: &leasehold_redis::ConfigError) -> ConfigError {
+    use leasehold_redis::ConfigError as Redis;
+    let key = match error {
+        Redis::KeyPrefix => "idempotency.key-prefix",
+        Redis::LateGrace => "idempotency.late-grace",
+        Redis::StoreTimeout => "idempotency.store-timeout",
+        _ => STORE,
+    };
+    ConfigError::new(key, error)
 }
 
 /// The keys of `table` as the layer's policy.

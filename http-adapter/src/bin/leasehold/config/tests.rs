@@ -66,11 +66,18 @@ fn sweeps_may_be_off_or_ten_milliseconds_apart() {
 fn every_key_is_printed_and_has_a_variable() {
     let printed = Config::from_layers(&Layers::default()).expect("valid").effective();
     let Some(Value::Table(idempotency)) = printed.get(IDEMPOTENCY) else { panic!("no table") };
+    let store = Table::try_from(StoreKeys {
+        late_grace: Some(Span::seconds(1)),
+        digest_secret: Some(Secret::default()),
+        ..<_>::default()
+    });
+    let store = store.expect("a table");
+    assert_eq!(store.len(), keys::STORE_KEYS.len());
     for key in keys::STORE_KEYS {
-        assert!(idempotency.contains_key(key), "{key}");
+        // There is no secret unless one is set, and then it is not shown.
+        assert!(idempotency.contains_key(key) != (key == "digest-secret"), "{key}");
+        assert!(store.contains_key(key), "{key}");
     }
-    let store = Table::try_from(StoreKeys { late_grace: Some(Span::seconds(1)), ..<_>::default() });
-    assert_eq!(store.expect("a table").len(), keys::STORE_KEYS.len());
     for (key, value) in idempotency {
         let name = format!("LEASEHOLD_IDEMPOTENCY_{}", key.to_uppercase().replace('-', "_"));
         let text = match value {
@@ -207,6 +214,14 @@ const REFUSED_IN_IDEMPOTENCY: &str = r#"
     namespace = "a b" => namespace:
     store = "memory:x" => store:
     store = "etcd://a" => store:
+    store = "redis://" => store:
+    store = "redis://a:b" => store:
+    store = "redis-sentinel://a" => store:
+    near-cache = "yes" => near-cache:
+    near-cache-ttl = "0s" => near-cache-ttl: must be greater than zero
+    min-replicas = -1 => min-replicas:
+    digest-secret = "" => digest-secret: must not be empty
+    digest-secret = 12345 => digest-secret: must be a string
     store = 7 => store:
     error-format = "html" => error-format:
     principal-headers = "host" => principal-headers:
@@ -275,14 +290,84 @@ fn what_the_parser_refuses_is_named_with_its_line() {
 
 #[test]
 fn what_needs_a_later_release_is_refused_rather_than_ignored() {
-    for key in keys::SHARED_STORE_KEYS {
+    for key in keys::LATER_KEYS {
         let text = refusal(&format!("[idempotency]\n{key} = \"x\""), &[]);
         assert_eq!(text, format!("idempotency.{key}: not supported yet"));
         let name = format!("LEASEHOLD_IDEMPOTENCY_{}", key.to_uppercase().replace('-', "_"));
         assert!(refusal("", &[(&name, "x")]).contains("not supported yet"));
     }
-    let text = refusal("[idempotency]\nstore = \"redis://user:secret@host\"", &[]);
+    let text = refusal("[idempotency]\nstore = \"postgres://user:secret@host\"", &[]);
     assert_eq!(text, "idempotency.store: not supported yet");
+}
+
+#[test]
+fn passwords_and_secrets_are_not_printed() {
+    let text = r#"
+        [idempotency]
+        store = "redis://user:hunter2@host/1"
+        digest-secret = "hunter2"
+    "#;
+    let config = load(text, &[]).expect("valid");
+    let (printed, debug) = (config.report(), format!("{config:?}"));
+    assert!(printed.contains("store = \"redis://user:***@host/1\""), "{printed}");
+    assert!(printed.contains("digest-secret = \"***\""), "{printed}");
+    assert!(!printed.contains("successful writes"), "{printed}");
+    assert!(!printed.contains("hunter2") && !debug.contains("hunter2"), "{debug}");
+    for text in [
+        "store = \"redis://:hunter2@host:hunter2\"",
+        "store = \"redis://:hunter2@\"",
+        "store = \"redis-sentinel://:hunter2@host\"",
+        "store = \"memory://:hunter2@host\"",
+        "digest-secret = [\"hunter2\"]",
+    ] {
+        let refusal = refusal(&format!("[idempotency]\n{text}"), &[]);
+        assert!(!refusal.contains("hunter2"), "{refusal}");
+        assert!(refusal.starts_with(&format!("idempotency.{}: ", text.split(' ').next().unwrap())));
+    }
+}
+
+#[test]
+fn a_redis_store_gets_what_its_keys_say() {
+    let text = r#"
+        [idempotency]
+        store = "rediss-cluster://:hunter2@one:1,two:2"
+        key-prefix = "shop:"
+        min-replicas = 2
+        allow-eviction = true
+        lease-ttl = "7s"
+        near-cache-ttl = "2s"
+        [[route]]
+        path = "/slow"
+        store-timeout = "3s"
+    "#;
+    let config = load(text, &[]).expect("valid");
+    let redis = config.redis().expect("a Redis store");
+    assert_eq!(redis.url, "rediss-cluster://:hunter2@one:1,two:2");
+    assert_eq!((redis.key_prefix.as_str(), redis.min_replicas), ("shop:", 2));
+    assert!(redis.allow_eviction);
+    assert_eq!(redis.late_grace, Duration::from_secs(7));
+    // The layer ends the calls of other routes sooner.
+    assert_eq!(redis.store_timeout, Duration::from_secs(3));
+    let near = config.near_cache().expect("checked").map(|ttl| ttl.get());
+    assert_eq!(near, Some(Duration::from_secs(2)));
+
+    let off = load("[idempotency]\nnear-cache = false", &[]).expect("valid");
+    assert_eq!(off.near_cache(), Ok(None));
+    assert!(off.redis().is_none());
+}
+
+#[test]
+fn one_setting_changes_the_store_and_what_the_other_store_reads_may_stay() {
+    let text = r#"
+        [idempotency]
+        max-entries = 7
+        cleanup-interval = "0s"
+        near-cache = false
+        min-replicas = 1
+    "#;
+    for store in ["memory:", "redis://host", "unix:///run/redis.sock"] {
+        assert!(load(text, &[("LEASEHOLD_IDEMPOTENCY_STORE", store)]).is_ok(), "{store}");
+    }
 }
 
 #[test]

@@ -11,6 +11,7 @@ use leasehold::{MAX_ENTRIES, MAX_TTL, Namespace};
 use super::duration::Span;
 use super::error::ConfigError;
 use super::keys::{PolicyKeys, ServerKeys, StoreKeys};
+use super::secret::StoreKind;
 use super::{Config, IDEMPOTENCY, ROUTE, policy, verdict};
 
 /// Longest key that may be allowed, in bytes: well inside what a request's head may have.
@@ -64,7 +65,8 @@ impl Config {
             policy::pattern(&route.path).map_err(|reason| check.error("path", reason))?;
             check.policy(&route.policy)?;
         }
-        Ok(())
+        let redis = self.redis().map_or(Ok(()), |redis| redis.validate());
+        redis.map_err(|error| policy::redis_refusal(&error))
     }
 }
 
@@ -111,14 +113,10 @@ pub(crate) fn upstream(text: &str) -> Result<Uri, &'static str> {
 
 fn check_store(keys: &StoreKeys) -> Checked {
     let check = Check { table: IDEMPOTENCY };
-    let (scheme, rest) = keys.store.split_once(':').unwrap_or((&keys.store, ""));
-    match scheme {
-        "memory" if keys.store == "memory:" => {}
-        "memory" => return Err(check.error("store", format!("`memory:` takes nothing: {rest}"))),
-        "redis" | "rediss" | "postgres" | "postgresql" | "mysql" | "sqlite" => {
-            return Err(check.unsupported("store"));
-        }
-        _ => return Err(check.error("store", "unknown kind of store, expected memory:")),
+    match keys.store.kind() {
+        Ok(StoreKind::Memory | StoreKind::Redis) => {}
+        Ok(StoreKind::Later) => return Err(check.unsupported("store")),
+        Err(reason) => return Err(check.error("store", reason)),
     }
     if keys.max_entries > MAX_ENTRIES {
         return Err(check.error("max-entries", format!("must be at most {MAX_ENTRIES}")));
@@ -131,6 +129,10 @@ fn check_store(keys: &StoreKeys) -> Checked {
     }
     check.at_least_one("max-waiters", keys.max_waiters)?;
     check.at_least_one("max-pending-commits", keys.max_pending_commits)?;
+    check.positive("near-cache-ttl", keys.near_cache_ttl)?;
+    if keys.digest_secret.as_ref().is_some_and(|secret| secret.reveal().is_empty()) {
+        return Err(check.error("digest-secret", "must not be empty"));
+    }
     keys.late_grace.map_or(Ok(()), |grace| check.not_too_long("late-grace", grace))
 }
 

@@ -1,6 +1,7 @@
 //! Puts a question to a gateway's admin address.
 
 use std::error::Error;
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -10,11 +11,11 @@ use http_body_util::{BodyExt, Empty, Limited};
 use hyper::body::Incoming;
 use hyper::client::conn::http1;
 use hyper_util::rt::TokioIo;
+use leasehold::Address;
 use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use super::OperatorError;
-use super::question::Question;
 use crate::records::{ADDRESS, Found, Verb, to_hex};
 
 /// How long the gateway may take in all. Arbitrary: far more than one on the same machine needs.
@@ -26,10 +27,13 @@ const ANSWER_BYTES_MAX: usize = 4 << 10;
 type AnyError = Box<dyn Error + Send + Sync>;
 
 /// Asks, and gives what the gateway has found or done.
-pub(super) async fn ask(verb: Verb, question: &Question) -> Result<Found, OperatorError> {
-    let address = question.admin;
-    let unreached = |source: AnyError| OperatorError::Unreached { address, source };
-    let (status, body) = match timeout(PATIENCE, exchange(verb, question)).await {
+pub(super) async fn ask(
+    verb: Verb,
+    admin: SocketAddr,
+    address: Address,
+) -> Result<Found, OperatorError> {
+    let unreached = |source: AnyError| OperatorError::Unreached { address: admin, source };
+    let (status, body) = match timeout(PATIENCE, exchange(verb, admin, address)).await {
         Ok(answer) => answer.map_err(unreached)?,
         Err(elapsed) => return Err(unreached(elapsed.into())),
     };
@@ -40,14 +44,18 @@ pub(super) async fn ask(verb: Verb, question: &Question) -> Result<Found, Operat
     serde_json::from_slice(&body).map_err(|error| unreached(error.into()))
 }
 
-async fn exchange(verb: Verb, question: &Question) -> Result<(StatusCode, Bytes), AnyError> {
-    let stream = TcpStream::connect(question.admin).await?;
+async fn exchange(
+    verb: Verb,
+    admin: SocketAddr,
+    address: Address,
+) -> Result<(StatusCode, Bytes), AnyError> {
+    let stream = TcpStream::connect(admin).await?;
     let (mut sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
     let request = Request::builder()
         .method(Method::POST)
         .uri(verb.path())
-        .header(HOST, question.admin.to_string())
-        .header(ADDRESS, to_hex(&question.address))
+        .header(HOST, admin.to_string())
+        .header(ADDRESS, to_hex(&address))
         .body(Empty::<Bytes>::new())?;
     let answer = async {
         let response: Response<Incoming> = sender.send_request(request).await?;

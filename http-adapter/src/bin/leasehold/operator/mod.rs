@@ -1,5 +1,5 @@
-//! `leasehold peek` and `leasehold forget`: what the gateway keeps for a key, and how to make it
-//! forget that.
+//! `leasehold peek` and `leasehold forget`: what the gateway or its store keeps for a key, and how
+//! to make it forget that.
 //!
 //! The key comes by standard input and goes nowhere: only the address that it makes up does.
 
@@ -9,12 +9,15 @@ mod question;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
+use leasehold::StoreError;
 use thiserror::Error;
 
 use crate::config::ConfigError;
 use crate::gateway::StartError;
 use crate::print;
 use crate::records::Verb;
+use crate::store::{OpenError, Patience, open_redis};
+use question::Keeper;
 
 /// The exit code where there was nothing to show or to remove.
 const NOTHING: u8 = 3;
@@ -28,6 +31,10 @@ pub(crate) struct RecordFlags {
     /// The gateway's admin address, on this machine
     #[arg(long, value_name = "ADDR")]
     admin: Option<String>,
+    /// The gateways' shared store, which is then asked itself; gateways with a near cache may still
+    /// answer for what is forgotten until that has forgotten it too
+    #[arg(long, value_name = "URL")]
+    store: Option<String>,
     /// Method of the request
     #[arg(long, value_name = "METHOD")]
     method: String,
@@ -49,6 +56,12 @@ pub(crate) enum OperatorError {
     /// The gateway was not reached, or did not answer as one.
     #[error("admin: {address} did not answer: {source}")]
     Unreached { address: std::net::SocketAddr, source: Box<dyn std::error::Error + Send + Sync> },
+    /// The store was not opened.
+    #[error(transparent)]
+    Store(#[from] OpenError),
+    /// The store has not answered.
+    #[error("idempotency.store: {0}")]
+    Silent(#[from] StoreError),
     /// The gateway has refused.
     #[error("admin: refused with status {status}: {reason}")]
     Refused { status: u16, reason: String },
@@ -63,14 +76,24 @@ pub(crate) enum OperatorError {
 impl OperatorError {
     /// Whether the command line, the settings or the input is to blame.
     pub(crate) const fn is_of_the_question(&self) -> bool {
-        matches!(self, Self::Question(_))
+        match self {
+            Self::Question(_) => true,
+            Self::Store(error) => error.is_of_the_settings(),
+            _ => false,
+        }
     }
 }
 
 /// Asks, and prints what was found or done.
 pub(crate) async fn run(verb: Verb, flags: &RecordFlags) -> Result<ExitCode, OperatorError> {
     let question = question::of(flags, std::env::vars_os(), std::io::stdin().lock())?;
-    let found = asking::ask(verb, &question).await?;
+    let found = match question.keeper {
+        Keeper::Gateway(admin) => asking::ask(verb, admin, question.address).await?,
+        Keeper::Store(redis) => {
+            let store = open_redis(redis, Patience::Once).await?;
+            verb.carry_out(&store, question.address).await?
+        }
+    };
     print(&format!("{found}\n"))?;
     Ok(if found.is_something() { ExitCode::SUCCESS } else { ExitCode::from(NOTHING) })
 }

@@ -8,8 +8,9 @@ use std::io::{BufRead, Read};
 use std::net::SocketAddr;
 
 use http::{HeaderValue, Method, Request, Uri};
-use leasehold::{Address, Digester};
+use leasehold::Address;
 use leasehold_http::{Policy, RequestHead};
+use leasehold_redis::RedisConfig;
 
 use super::{OperatorError, RecordFlags};
 use crate::config::{Config, ConfigError, Flags};
@@ -17,10 +18,19 @@ use crate::config::{Config, ConfigError, Flags};
 /// Most bytes of standard input: more than a request's head may have.
 const INPUT_BYTES_MAX: u64 = 64 << 10;
 
+/// Who keeps the record.
+#[derive(Debug)]
+pub(super) enum Keeper {
+    /// The gateway at this admin address, which forgets what its near cache remembers too.
+    Gateway(SocketAddr),
+    /// A shared store, whether or not a gateway runs.
+    Store(RedisConfig),
+}
+
 /// What is asked of whom.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Debug)]
 pub(super) struct Question {
-    pub(super) admin: SocketAddr,
+    pub(super) keeper: Keeper,
     pub(super) address: Address,
 }
 
@@ -30,10 +40,19 @@ pub(super) fn of(
     environment: impl IntoIterator<Item = (OsString, OsString)>,
     input: impl BufRead,
 ) -> Result<Question, OperatorError> {
-    let settings =
-        Flags { config: flags.config.clone(), admin: flags.admin.clone(), ..Flags::default() };
+    let settings = Flags {
+        config: flags.config.clone(),
+        admin: flags.admin.clone(),
+        store: flags.store.clone(),
+        ..Flags::default()
+    };
     let config = Config::load(&settings, environment)?;
-    let admin = admin(&config)?;
+    let keeper = match config.redis() {
+        Some(redis) if flags.store.is_some() || config.server.admin.is_none() => {
+            Keeper::Store(redis)
+        }
+        _ => Keeper::Gateway(admin(&config)?),
+    };
     let routes = config.routes()?;
     let (method, uri) = (method(&flags.method)?, uri(&flags.path)?);
     let policy = routes.policy(uri.path());
@@ -45,10 +64,9 @@ pub(super) fn of(
         flags.principal.iter().map(|value| value.clone().into_bytes()).collect()
     };
     let request = request(method, uri, policy, &key, principals)?;
-    // Stores in memory have no secret.
-    let address = policy.address(RequestHead::of(&request), &Digester::plain());
+    let address = policy.address(RequestHead::of(&request), &config.digester());
     match address {
-        Ok(Some(address)) => Ok(Question { admin, address }),
+        Ok(Some(address)) => Ok(Question { keeper, address }),
         Ok(None) => {
             let reason = "such requests are not protected, so there are no records of them";
             Err(ConfigError::new("--method, --path", reason).into())

@@ -1,0 +1,129 @@
+//! The store that the configuration names. Nothing here decides anything about a key: whatever is
+//! asked is passed on.
+
+mod opening;
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use leasehold::{
+    AcquireError, Address, Admission, AttachError, Attempt, CommitError, Lease, LeaseStore,
+    MemoryStore, Outcome, RecordState, ReleaseError, RenewError, StoreError, Terms, Ttl, Usage,
+};
+use leasehold_redis::{NearCache, RedisStore};
+
+pub(crate) use opening::{OpenError, Patience, open, open_redis};
+
+/// Any of the stores. Clones are the same store.
+#[derive(Clone, Debug)]
+pub(crate) enum AnyStore {
+    /// In this process.
+    Memory(Arc<MemoryStore>),
+    /// On a Redis server.
+    Redis(Arc<RedisStore>),
+    /// The same behind this process's memory of what was completed.
+    Near(Arc<NearCache<RedisStore, MemoryStore>>),
+}
+
+impl LeaseStore for AnyStore {
+    async fn acquire(&self, address: Address, terms: Terms) -> Result<Admission, AcquireError> {
+        match self {
+            Self::Memory(store) => store.acquire(address, terms).await,
+            Self::Redis(store) => store.acquire(address, terms).await,
+            Self::Near(store) => store.acquire(address, terms).await,
+        }
+    }
+
+    async fn commit(
+        &self,
+        lease: &mut Lease,
+        outcome: Option<Outcome>,
+        ttl: Ttl,
+    ) -> Result<(), CommitError> {
+        match self {
+            Self::Memory(store) => store.commit(lease, outcome, ttl).await,
+            Self::Redis(store) => store.commit(lease, outcome, ttl).await,
+            Self::Near(store) => store.commit(lease, outcome, ttl).await,
+        }
+    }
+
+    async fn attach(&self, lease: &Lease, outcome: Outcome) -> Result<(), AttachError> {
+        match self {
+            Self::Memory(store) => store.attach(lease, outcome).await,
+            Self::Redis(store) => store.attach(lease, outcome).await,
+            Self::Near(store) => store.attach(lease, outcome).await,
+        }
+    }
+
+    async fn release(&self, lease: &mut Lease) -> Result<(), ReleaseError> {
+        match self {
+            Self::Memory(store) => store.release(lease).await,
+            Self::Redis(store) => store.release(lease).await,
+            Self::Near(store) => store.release(lease).await,
+        }
+    }
+
+    async fn abandon(&self, address: Address, attempt: Attempt) -> Result<(), StoreError> {
+        match self {
+            Self::Memory(store) => store.abandon(address, attempt).await,
+            Self::Redis(store) => store.abandon(address, attempt).await,
+            Self::Near(store) => store.abandon(address, attempt).await,
+        }
+    }
+
+    async fn renew(&self, lease: &mut Lease, lease_ttl: Ttl) -> Result<Instant, RenewError> {
+        match self {
+            Self::Memory(store) => store.renew(lease, lease_ttl).await,
+            Self::Redis(store) => store.renew(lease, lease_ttl).await,
+            Self::Near(store) => store.renew(lease, lease_ttl).await,
+        }
+    }
+
+    async fn peek(&self, address: Address) -> Result<RecordState, StoreError> {
+        match self {
+            Self::Memory(store) => store.peek(address).await,
+            Self::Redis(store) => store.peek(address).await,
+            Self::Near(store) => store.peek(address).await,
+        }
+    }
+
+    async fn forget(&self, address: Address) -> Result<bool, StoreError> {
+        match self {
+            Self::Memory(store) => store.forget(address).await,
+            Self::Redis(store) => store.forget(address).await,
+            Self::Near(store) => store.forget(address).await,
+        }
+    }
+
+    async fn sweep(&self, budget: usize) -> Result<usize, StoreError> {
+        match self {
+            Self::Memory(store) => store.sweep(budget).await,
+            Self::Redis(store) => store.sweep(budget).await,
+            Self::Near(store) => store.sweep(budget).await,
+        }
+    }
+
+    fn close(&self) {
+        match self {
+            Self::Memory(store) => store.close(),
+            Self::Redis(store) => store.close(),
+            Self::Near(store) => store.close(),
+        }
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        match self {
+            Self::Memory(store) => LeaseStore::usage(store),
+            Self::Redis(store) => store.usage(),
+            Self::Near(store) => store.usage(),
+        }
+    }
+
+    fn is_shared(&self) -> bool {
+        match self {
+            Self::Memory(store) => store.is_shared(),
+            Self::Redis(store) => store.is_shared(),
+            Self::Near(store) => store.is_shared(),
+        }
+    }
+}
