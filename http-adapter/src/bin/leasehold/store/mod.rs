@@ -25,12 +25,14 @@ pub(crate) enum AnyStore {
     Near(Arc<NearCache<RedisStore, MemoryStore>>),
 }
 
+/// Calls to a server are boxed: their state takes some thousand bytes, which every request would
+/// else have room for, with a store in memory too.
 impl LeaseStore for AnyStore {
     async fn acquire(&self, address: Address, terms: Terms) -> Result<Admission, AcquireError> {
         match self {
             Self::Memory(store) => store.acquire(address, terms).await,
-            Self::Redis(store) => store.acquire(address, terms).await,
-            Self::Near(store) => store.acquire(address, terms).await,
+            Self::Redis(store) => Box::pin(store.acquire(address, terms)).await,
+            Self::Near(store) => Box::pin(store.acquire(address, terms)).await,
         }
     }
 
@@ -42,64 +44,64 @@ impl LeaseStore for AnyStore {
     ) -> Result<(), CommitError> {
         match self {
             Self::Memory(store) => store.commit(lease, outcome, ttl).await,
-            Self::Redis(store) => store.commit(lease, outcome, ttl).await,
-            Self::Near(store) => store.commit(lease, outcome, ttl).await,
+            Self::Redis(store) => Box::pin(store.commit(lease, outcome, ttl)).await,
+            Self::Near(store) => Box::pin(store.commit(lease, outcome, ttl)).await,
         }
     }
 
     async fn attach(&self, lease: &Lease, outcome: Outcome) -> Result<(), AttachError> {
         match self {
             Self::Memory(store) => store.attach(lease, outcome).await,
-            Self::Redis(store) => store.attach(lease, outcome).await,
-            Self::Near(store) => store.attach(lease, outcome).await,
+            Self::Redis(store) => Box::pin(store.attach(lease, outcome)).await,
+            Self::Near(store) => Box::pin(store.attach(lease, outcome)).await,
         }
     }
 
     async fn release(&self, lease: &mut Lease) -> Result<(), ReleaseError> {
         match self {
             Self::Memory(store) => store.release(lease).await,
-            Self::Redis(store) => store.release(lease).await,
-            Self::Near(store) => store.release(lease).await,
+            Self::Redis(store) => Box::pin(store.release(lease)).await,
+            Self::Near(store) => Box::pin(store.release(lease)).await,
         }
     }
 
     async fn abandon(&self, address: Address, attempt: Attempt) -> Result<(), StoreError> {
         match self {
             Self::Memory(store) => store.abandon(address, attempt).await,
-            Self::Redis(store) => store.abandon(address, attempt).await,
-            Self::Near(store) => store.abandon(address, attempt).await,
+            Self::Redis(store) => Box::pin(store.abandon(address, attempt)).await,
+            Self::Near(store) => Box::pin(store.abandon(address, attempt)).await,
         }
     }
 
     async fn renew(&self, lease: &mut Lease, lease_ttl: Ttl) -> Result<Instant, RenewError> {
         match self {
             Self::Memory(store) => store.renew(lease, lease_ttl).await,
-            Self::Redis(store) => store.renew(lease, lease_ttl).await,
-            Self::Near(store) => store.renew(lease, lease_ttl).await,
+            Self::Redis(store) => Box::pin(store.renew(lease, lease_ttl)).await,
+            Self::Near(store) => Box::pin(store.renew(lease, lease_ttl)).await,
         }
     }
 
     async fn peek(&self, address: Address) -> Result<RecordState, StoreError> {
         match self {
             Self::Memory(store) => store.peek(address).await,
-            Self::Redis(store) => store.peek(address).await,
-            Self::Near(store) => store.peek(address).await,
+            Self::Redis(store) => Box::pin(store.peek(address)).await,
+            Self::Near(store) => Box::pin(store.peek(address)).await,
         }
     }
 
     async fn forget(&self, address: Address) -> Result<bool, StoreError> {
         match self {
             Self::Memory(store) => store.forget(address).await,
-            Self::Redis(store) => store.forget(address).await,
-            Self::Near(store) => store.forget(address).await,
+            Self::Redis(store) => Box::pin(store.forget(address)).await,
+            Self::Near(store) => Box::pin(store.forget(address)).await,
         }
     }
 
     async fn sweep(&self, budget: usize) -> Result<usize, StoreError> {
         match self {
             Self::Memory(store) => store.sweep(budget).await,
-            Self::Redis(store) => store.sweep(budget).await,
-            Self::Near(store) => store.sweep(budget).await,
+            Self::Redis(store) => Box::pin(store.sweep(budget)).await,
+            Self::Near(store) => Box::pin(store.sweep(budget)).await,
         }
     }
 
