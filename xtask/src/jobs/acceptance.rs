@@ -7,12 +7,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use super::gateway::{self, absolute};
+use super::redis::Redis;
 use super::{Done, Options};
 use crate::command::{is_there, run as run_command};
 use crate::failure::Failure;
 
 /// The variable that names the folder; a relative path counts from the workspace's root.
 const VARIABLE: &str = "ACCEPTANCE_DIR";
+
+/// The cases' own variable for the URL of a store; without it they take the gateway's default.
+const STORE: &str = "ACCEPTANCE_STORE";
 
 pub(super) fn run(root: &Path, options: &Options) -> Result<Done, Failure> {
     let Some(folder) = std::env::var_os(VARIABLE).filter(|folder| !folder.is_empty()) else {
@@ -27,7 +31,14 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<Done, Failure> {
     let binary = gateway::build(root)?;
     for time in 1..=options.times {
         println!("time {time} of {}", options.times);
-        run_command(Command::new(&cases).env("LEASEHOLD_BIN", &binary))?;
+        let command = || {
+            let mut command = Command::new(&cases);
+            command.env("LEASEHOLD_BIN", &binary).env_remove(STORE);
+            command
+        };
+        run_command(&mut command())?;
+        let redis = Redis::start()?;
+        run_command(command().env(STORE, redis.url()))?;
     }
     Ok(Done::Passed)
 }

@@ -11,6 +11,7 @@ mod fuzz;
 mod gateway;
 mod mutants;
 mod nightly;
+mod redis;
 mod release;
 mod san;
 mod stress;
@@ -125,7 +126,7 @@ pub(crate) const JOBS: &[Job] = &[
     },
     Job {
         name: "acceptance",
-        about: "the black-box cases that ACCEPTANCE_DIR names, --times N",
+        about: "the black-box cases that ACCEPTANCE_DIR names, on each store, --times N",
         in_ci: true,
         run: acceptance::run,
     },
