@@ -92,8 +92,8 @@ impl Running {
         self.shared.stage.send_modify(|stage| *stage = (*stage).max(to));
     }
 
-    /// A place for what may be left out: only while more than half of them are free, so that it never
-    /// takes the last ones from requests.
+    /// A place for what may be left out: only while more than half of them are free, so that it
+    /// never takes the last ones from requests.
     pub(crate) fn enter_spare(&self) -> Option<Place> {
         if self.count() < self.shared.max / 2 { self.enter() } else { None }
     }

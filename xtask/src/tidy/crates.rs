@@ -44,12 +44,12 @@ const CRATES: &[Crate] = &[
     Crate {
         package: "proptests",
         sees: &["leasehold", "leasehold-http"],
-        tests_see: &["leasehold-conformance"],
+        tests_see: &["leasehold-conformance", "leasehold-redis"],
     },
     Crate { package: "stress", sees: &["leasehold"], tests_see: &[] },
     Crate {
         package: "leasehold-fuzz",
-        sees: &["leasehold", "leasehold-http", "proptests"],
+        sees: &["leasehold", "leasehold-http", "leasehold-redis", "proptests"],
         tests_see: &[],
     },
     Crate { package: "xtask", sees: &[], tests_see: &[] },
