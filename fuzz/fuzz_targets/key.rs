@@ -10,12 +10,23 @@
 mod key;
 
 #[rustfmt::skip]
-#[path = "../../http-adapter/src/policy.rs"]
+#[path = "../../http-adapter/src/policy/choices.rs"]
 #[allow(dead_code, reason = "the adapter uses the rest")]
-mod policy;
+mod choices;
+
+/// What the parser reads of a policy.
+mod policy {
+    pub(crate) use crate::choices::KeySyntax;
+
+    pub(crate) struct Policy {
+        pub(crate) header_name: http::HeaderName,
+        pub(crate) key_syntax: KeySyntax,
+        pub(crate) max_key_length: usize,
+    }
+}
 
 use arbitrary::Arbitrary;
-use http::{HeaderMap, HeaderValue};
+use http::{HeaderMap, HeaderName, HeaderValue};
 use libfuzzer_sys::fuzz_target;
 
 use policy::{KeySyntax, Policy};
@@ -27,8 +38,13 @@ struct Input<'a> {
     lines: Vec<&'a [u8]>,
 }
 
-fn read(syntax: KeySyntax, max: usize, lines: &[&[u8]]) -> Result<Vec<u8>, key::InvalidKey> {
-    let policy = Policy::default().key_syntax(syntax).max_key_length(max);
+fn read(
+    key_syntax: KeySyntax,
+    max_key_length: usize,
+    lines: &[&[u8]],
+) -> Result<Vec<u8>, key::InvalidKey> {
+    let header_name = HeaderName::from_static("idempotency-key");
+    let policy = Policy { header_name, key_syntax, max_key_length };
     let mut headers = HeaderMap::new();
     for value in lines.iter().filter_map(|line| HeaderValue::from_bytes(line).ok()) {
         headers.append(policy.header_name.clone(), value);
