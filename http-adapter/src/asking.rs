@@ -13,7 +13,7 @@ use crate::metrics::Verb;
 use crate::open_runs::{OpenRun, Side};
 use crate::policy::Duplicate;
 use crate::run::Run;
-use crate::timed::timed;
+use crate::timed::{timed, timed_since};
 
 /// What asking for the right to run came to.
 #[derive(Debug)]
@@ -29,13 +29,13 @@ pub(crate) struct Asked {
 
 impl Asked {
     /// What this process knows, without the store.
-    fn known(since: Instant, admission: Admission) -> Self {
-        Self { since, answer: Ok(Ok(admission)), open: None, heard: false }
+    fn known(admission: Admission) -> Self {
+        Self { since: Instant::now(), answer: Ok(Ok(admission)), open: None, heard: false }
     }
 
     /// In flight, after a right to run that was given back.
     pub(crate) fn in_flight() -> Self {
-        Self::known(Instant::now(), Admission::InFlight { remaining: Duration::ZERO })
+        Self::known(Admission::InFlight { remaining: Duration::ZERO })
     }
 
     /// If the key is in flight: how long its lease still lasts unless it is renewed.
@@ -82,12 +82,13 @@ impl<S: LeaseStore + Clone> Run<S> {
 
     /// Asks for the right to run.
     pub(crate) async fn ask(&self, terms: Terms) -> Asked {
-        let since = Instant::now();
         if let Some(admission) = self.ledger.known(&self.address, &terms) {
-            return Asked::known(since, admission);
+            return Asked::known(admission);
         }
+        let since = Instant::now();
+        let limit = self.prepared.policy.store_timeout;
         let call = self.shared.store().acquire(self.address, terms);
-        let answer = timed(Verb::Acquire, &self.prepared, call).await;
+        let answer = timed_since(since, limit, Verb::Acquire, &self.prepared, call).await;
         let unheard = is_unheard(&answer);
         if unheard {
             self.abandon(terms);
@@ -123,13 +124,12 @@ impl<S: LeaseStore + Clone> Run<S> {
             },
             Err(running) => running,
         };
-        let since = asked.since;
         // What was no right to run is none to give back, and telling of it would only wake others
         // to find the same.
         if asked.may_run() {
             self.give_back(asked).await;
         }
-        Asked::known(since, admission)
+        Asked::known(admission)
     }
 
     /// Releases a lease under which nothing has run.

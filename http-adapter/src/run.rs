@@ -6,7 +6,6 @@
 use std::any::Any;
 use std::future::{pending, poll_fn};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;

@@ -16,13 +16,23 @@ use crate::metrics::Verb;
 pub(crate) struct Slow;
 
 /// Waits for a call, at most as long as the policy allows, and records how long that was.
-pub(crate) async fn timed<T>(
+pub(crate) fn timed<T>(
+    verb: Verb,
+    prepared: &Prepared,
+    call: impl Future<Output = T>,
+) -> impl Future<Output = Result<T, Slow>> {
+    timed_since(Instant::now(), prepared.policy.store_timeout, verb, prepared, call)
+}
+
+/// Waits for a call that began at `begun`, at most for `limit`, and records how long that was.
+pub(crate) async fn timed_since<T>(
+    begun: Instant,
+    limit: Duration,
     verb: Verb,
     prepared: &Prepared,
     call: impl Future<Output = T>,
 ) -> Result<T, Slow> {
-    let begun = Instant::now();
-    let answer = within(prepared.policy.store_timeout, call).await;
+    let answer = within(limit, call).await;
     prepared.handles.observe(verb, begun.elapsed());
     answer
 }

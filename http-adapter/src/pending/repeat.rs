@@ -14,7 +14,7 @@ use crate::layer::Prepared;
 use crate::metrics::Verb;
 use crate::pauses::Pauses;
 use crate::run::Grant;
-use crate::timed::{Slow, within};
+use crate::timed::{Slow, timed_since};
 
 /// The first pause. Most failures are a connection that was lost and is there again. Arbitrary.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
@@ -176,15 +176,13 @@ impl Job {
 }
 
 /// Waits for a call longer than a request would, and records how long that was.
-async fn patiently<T>(
+fn patiently<T>(
     verb: Verb,
     prepared: &Prepared,
     call: impl Future<Output = T>,
-) -> Result<T, Slow> {
-    let begun = Instant::now();
-    let answer = within(prepared.policy.store_timeout.max(SHORTEST_LIMIT), call).await;
-    prepared.handles.observe(verb, begun.elapsed());
-    answer
+) -> impl Future<Output = Result<T, Slow>> {
+    let limit = prepared.policy.store_timeout.max(SHORTEST_LIMIT);
+    timed_since(Instant::now(), limit, verb, prepared, call)
 }
 
 fn again(address: leasehold::Address, error: &(dyn Error + 'static)) -> Attempted {
