@@ -27,21 +27,28 @@ fn post(path: &str, key: &str) -> String {
     )
 }
 
-/// Waits until the key was released, and then that it runs again.
-async fn runs_again(gateway: &Gateway, listener: &TcpListener, key: &str) {
-    let released = "leasehold_verdicts_total{namespace=\"default\",verdict=\"release\"}";
+/// How many leases were released.
+const RELEASED: &str = "leasehold_verdicts_total{namespace=\"default\",verdict=\"release\"}";
+
+/// Waits for the first release.
+async fn released(gateway: &Gateway) {
     soon("the release", async {
-        while gateway.metric(released).await != Some(1.0) {
+        while gateway.metric(RELEASED).await != Some(1.0) {
             tokio::task::yield_now().await;
         }
     })
     .await;
+}
+
+/// Waits until the key was released, and then that it runs again.
+async fn runs_again(gateway: &Gateway, listener: &TcpListener, key: &str) {
+    released(gateway).await;
     let again = tokio::spawn(Call::post("/orders", key).send(gateway.address));
     let mut upstream = Raw::accept(listener).await;
     upstream.until("\r\n\r\n{}").await;
     upstream.send(CREATED).await;
     assert_eq!(again.await.expect("ran").status, 201);
-    assert_eq!(gateway.metric(released).await, Some(1.0));
+    assert_eq!(gateway.metric(RELEASED).await, Some(1.0));
     let held = "leasehold_verdicts_total{namespace=\"default\",verdict=\"hold\"}";
     assert_eq!(gateway.metric(held).await, Some(0.0));
 }
@@ -105,13 +112,7 @@ async fn cancel_frees_the_key_of_a_request_whose_client_went_right_behind_it() {
 
 /// The same where the first may have reached the upstream or not.
 async fn runs_again_after_any(gateway: &Gateway, listener: &TcpListener, key: &str) {
-    let released = "leasehold_verdicts_total{namespace=\"default\",verdict=\"release\"}";
-    soon("the release", async {
-        while gateway.metric(released).await != Some(1.0) {
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    released(gateway).await;
     let again = tokio::spawn(Call::post("/orders", key).send(gateway.address));
     let served = async {
         loop {
