@@ -24,14 +24,12 @@ const MIN_CLEANUP_INTERVAL: Duration = Duration::from_millis(10);
 /// Whoever writes less has most likely forgotten the unit.
 const MIN_LEASE_TTL: Duration = Duration::from_millis(10);
 
-/// Headers that frame or route a message, that end at the gateway, or that it writes itself: none
-/// of them can carry a client's key.
-const NOT_FOR_KEYS: [&str; 13] = [
+/// Headers that frame a message, that end at the gateway, or that it writes itself: none of them
+/// can carry a client's key, say whose it is, or mark a replay.
+const FRAMING: [&str; 11] = [
     "connection",
     "content-length",
-    "cookie",
     "expect",
-    "host",
     "idempotency-lease-token",
     "idempotency-verdict",
     "keep-alive",
@@ -42,15 +40,11 @@ const NOT_FOR_KEYS: [&str; 13] = [
     "http2-settings",
 ];
 
+/// Others that cannot carry a key: they route a message, or name its client.
+const NOT_FOR_KEYS: [&str; 2] = ["cookie", "host"];
+
 /// The same for every header that begins so.
 const NOT_FOR_KEYS_PREFIXES: [&str; 2] = ["proxy-", "x-forwarded-"];
-
-/// Whether a header frames a message or ends with its connection.
-fn is_framing(name: &HeaderName) -> bool {
-    const ELSEWHERE: [&str; 2] = ["cookie", "host"];
-    let name = name.as_str();
-    NOT_FOR_KEYS.contains(&name) && !ELSEWHERE.contains(&name)
-}
 
 type Checked = Result<(), ConfigError>;
 
@@ -177,7 +171,8 @@ impl Check<'_> {
     fn policy(&self, keys: &PolicyKeys) -> Checked {
         let name = self.header("header-name", &keys.header_name)?;
         let name = name.as_str();
-        if NOT_FOR_KEYS.contains(&name)
+        if FRAMING.contains(&name)
+            || NOT_FOR_KEYS.contains(&name)
             || NOT_FOR_KEYS_PREFIXES.iter().any(|prefix| name.starts_with(prefix))
         {
             return Err(self.error("header-name", "this header cannot carry a key"));
@@ -198,7 +193,7 @@ impl Check<'_> {
         keys.hold_ttl.map_or(Ok(()), |ttl| self.positive("hold-ttl", ttl))?;
         self.positive("store-timeout", keys.store_timeout)?;
         let replayed = self.header("replayed-header", &keys.replayed_header)?;
-        if is_framing(&replayed) || [DATE, SET_COOKIE].contains(&replayed) {
+        if FRAMING.contains(&replayed.as_str()) || [DATE, SET_COOKIE].contains(&replayed) {
             return Err(self.error("replayed-header", "this header cannot mark a replay"));
         }
         for name in &keys.replay_drop_headers {
@@ -207,7 +202,9 @@ impl Check<'_> {
         let mut principals = HashSet::new();
         for name in &keys.principal_headers {
             let header = self.header("principal-headers", name)?;
-            if is_framing(&header) || header.as_str() == keys.header_name.to_ascii_lowercase() {
+            if FRAMING.contains(&header.as_str())
+                || header.as_str() == keys.header_name.to_ascii_lowercase()
+            {
                 let reason = format!("{name:?} does not say whose key it is");
                 return Err(self.error("principal-headers", reason));
             }
