@@ -200,7 +200,13 @@ fn many_threads_may_write_the_shared_account() {
             scope.spawn(|| {
                 let shared = Mine::new(&accounts, &accounts.shared);
                 for _ in 0..ROUNDS {
-                    let place = accounts.take(shared).expect("four threads, four places");
+                    // Ends: a place that is missed is moving from the pool to the account, once.
+                    let place = loop {
+                        if let Some(place) = accounts.take(shared) {
+                            break place;
+                        }
+                        assert_ne!(accounts.verdict(), Verdict::Full, "four threads, four places");
+                    };
                     place.spend();
                     shared.count(Event::Ended);
                     shared.begin_end().ended();
@@ -209,7 +215,9 @@ fn many_threads_may_write_the_shared_account() {
         }
     });
     assert_eq!(accounts.sum(Event::Ended), 4 * ROUNDS as u64);
-    assert_eq!(accounts.shared.busy().begun_if_idle(), Some(8 * ROUNDS as u64));
+    // Who sees a place and comes too late for it was busy once more.
+    let begun = accounts.shared.busy().begun_if_idle().expect("all have ended");
+    assert!(begun >= 8 * ROUNDS as u64, "{begun}");
     assert_eq!(take_all(&accounts), 4);
     assert_eq!(accounts.verdict(), Verdict::Full);
 }
