@@ -246,3 +246,62 @@ async fn a_grant_that_too_few_replicas_have_is_refused() {
     assert!(is(&answer, 503, "store-unavailable"));
     assert_eq!(upstream.runs("lonely"), 0);
 }
+
+/// How many calls of a verb have failed in one way.
+async fn failures(gateway: &Gateway, verb: &str, kind: &str) -> f64 {
+    let series = format!("leasehold_store_errors_total{{verb=\"{verb}\",kind=\"{kind}\"}}");
+    gateway.metric(&series).await.expect("exported")
+}
+
+#[tokio::test]
+async fn what_a_server_fails_at_is_counted_by_verb_and_kind() {
+    let (upstream, redis) = (Upstream::start().await, Server::start(&[]));
+    let settings = on(&redis.url(), "store-timeout = \"500ms\"\nnear-cache = false");
+    let gateway = Gateway::start(upstream.address, &settings).await;
+    let acquire = async |kind| failures(&gateway, "acquire", kind).await;
+    let refused = async |call: Call| {
+        assert!(is(&call.send(gateway.address).await, 503, "store-unavailable"));
+    };
+    let fresh = || Call::post("/orders", &new_key());
+
+    // It dies while a handler runs.
+    let gate = gate();
+    upstream.script("dies", Script::status(201).gate(&gate));
+    let running = tokio::spawn(fresh().case("dies").send(gateway.address));
+    upstream.wait_for_runs("dies", 1).await;
+    redis.kill();
+    gate.add_permits(1);
+    assert_eq!(running.await.expect("ran").status, 201);
+    let commits = [("commit", "no_answer"), ("commit", "unreachable")];
+    let commits = commits.map(|(verb, kind)| failures(&gateway, verb, kind));
+    let [unanswered, unreached] = commits;
+    assert!(unanswered.await + unreached.await >= 1.0, "{}", gateway.metrics().await);
+    refused(fresh()).await;
+    assert_eq!(acquire("unreachable").await, 1.0);
+    soon("an abandon", async { while failures(&gateway, "abandon", "unreachable").await < 1.0 {} })
+        .await;
+
+    redis.start_again();
+    ready(&gateway).await;
+    redis.freeze();
+    refused(fresh()).await;
+    assert_eq!(acquire("no_answer").await, 1.0);
+    redis.thaw();
+    ready(&gateway).await;
+
+    // A record that no version has written.
+    assert_eq!(redis.ask(&["FLUSHALL"]), "+OK");
+    let call = fresh();
+    assert_eq!(call.clone().send(gateway.address).await.status, 201);
+    let record = redis.ask(&["KEYS", "leasehold:*"]);
+    assert_eq!(redis.ask(&["SET", &record, "not ours"]), "+OK");
+    refused(call).await;
+    assert_eq!(acquire("corrupt").await, 1.0);
+
+    assert_eq!(redis.ask(&["ACL", "SETUSER", "default", "-evalsha"]), "+OK");
+    refused(fresh()).await;
+    let kinds = ["unreachable", "no_answer", "refused", "corrupt"];
+    for kind in kinds {
+        assert_eq!(acquire(kind).await, 1.0, "{kind}");
+    }
+}
