@@ -7,7 +7,7 @@ use leasehold_redis_server::Server;
 use tokio::task::JoinSet;
 
 use super::client::{Answer, Call};
-use super::process::{Gateway, run, run_fed, run_with};
+use super::process::{Gateway, Starting, run, run_fed, run_with};
 use super::upstream::{Script, Upstream, gate};
 use super::{new_key, soon};
 
@@ -235,6 +235,23 @@ async fn a_server_that_may_evict_is_refused_unless_that_is_allowed() {
     let gateway = Gateway::start(upstream.address, &allowed).await;
     assert!(gateway.log().contains("may evict leases"), "{}", gateway.log());
     assert_eq!(Call::post("/orders", &new_key()).send(gateway.address).await.status, 201);
+}
+
+/// Exit code 1 would mean that it has waited to the end of its patience.
+#[tokio::test]
+async fn a_signal_ends_a_start_that_waits_for_its_server() {
+    // It takes connections and never says a word.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("redis://{}", silent.local_addr().expect("an address"));
+    let environment = [("LEASEHOLD_IDEMPOTENCY_STORE_TIMEOUT", "100ms")];
+    for signal in ["TERM", "INT"] {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--store", &url];
+        let mut starting = Starting::spawn(&arguments, &environment);
+        starting.logs("the store is not there yet").await;
+        starting.signal(signal).await;
+        starting.logs("stopped").await;
+        assert_eq!(starting.ended().await, (Some(0), Vec::new()), "{signal}");
+    }
 }
 
 #[tokio::test]
