@@ -13,10 +13,12 @@
 #![forbid(unsafe_code)]
 
 mod cluster;
+mod encrypted;
 mod keeper;
 mod port;
 mod server;
 mod wire;
 
 pub use cluster::Cluster;
+pub use encrypted::encrypted;
 pub use server::Server;
