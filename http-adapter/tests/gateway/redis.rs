@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use http::Method;
-use leasehold_redis_server::Server;
+use leasehold_redis_server::{Server, encrypted};
 use tokio::task::JoinSet;
 
 use super::client::{Answer, Call};
@@ -235,6 +235,60 @@ async fn a_server_that_may_evict_is_refused_unless_that_is_allowed() {
     let gateway = Gateway::start(upstream.address, &allowed).await;
     assert!(gateway.log().contains("may evict leases"), "{}", gateway.log());
     assert_eq!(Call::post("/orders", &new_key()).send(gateway.address).await.status, 201);
+}
+
+#[tokio::test]
+async fn a_server_is_trusted_by_the_certificate_that_the_settings_name() {
+    let upstream = Upstream::start().await;
+    let (redis, url, certificate) = encrypted(&[]);
+    let path = redis.folder().join("authority.pem").display().to_string();
+    std::fs::write(&path, certificate).expect("written");
+    let settings = on(&url, &format!("root-certificate = \"{path}\"\nreplica-connections = 1"));
+    let gateway = Gateway::start(upstream.address, &settings).await;
+    let call = Call::post("/orders", &new_key());
+    let key = call.key();
+    assert_eq!(call.send(gateway.address).await.status, 201);
+    let of_store = ["--config", gateway.config(), "--store", &url];
+    let (text, code) = ask("peek", &of_store, &key).await;
+    assert!(text.starts_with("completed, ") && code == Some(0), "{text}");
+
+    let (_other, _, another) = encrypted(&[]);
+    std::fs::write(&path, another).expect("written");
+    let (text, code) = ask("peek", &of_store, &key).await;
+    assert!(text.contains("idempotency.store: ") && code == Some(1), "{text}");
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_there_or_none_is_refused_by_its_key() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let [empty, text] = [("empty", ""), ("text", "hunter2")].map(|(name, content)| {
+        let path = folder.join(format!("authority-{}.pem", new_key()));
+        std::fs::write(&path, content).expect(name);
+        path.display().to_string()
+    });
+    let folder = folder.display().to_string();
+    for (url, path) in [
+        ("rediss://127.0.0.1:9", "/no/such/file.pem"),
+        ("rediss://127.0.0.1:9", &folder),
+        ("rediss://127.0.0.1:9", "/dev/zero"),
+        ("rediss://127.0.0.1:9", &empty),
+        ("rediss-cluster://127.0.0.1:9", &text),
+        ("redis://127.0.0.1:9", &text),
+        ("memory:", &text),
+    ] {
+        let settings = format!("[idempotency]\nstore = \"{url}\"\nroot-certificate = \"{path}\"");
+        for subcommand in ["serve", "check"] {
+            let output = run_with(subcommand, &settings).await;
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{settings}: {errors}");
+            let start = "leasehold: idempotency.root-certificate: ";
+            assert!(errors.starts_with(start) && errors.lines().count() == 1, "{errors}");
+            assert!(!errors.contains("hunter2"), "{errors}");
+        }
+    }
+    for path in [empty, text] {
+        std::fs::remove_file(path).expect("removed");
+    }
 }
 
 /// Exit code 1 would mean that it has waited to the end of its patience.

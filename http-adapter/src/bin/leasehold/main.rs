@@ -118,6 +118,7 @@ async fn serve(flags: &Flags) -> Result<(), StartError> {
 fn check(flags: &Flags) -> Result<(), StartError> {
     let config = Config::load(flags, std::env::vars_os())?;
     config.routes()?;
+    config.redis_to_open()?;
     print(&config.report())
 }
 
