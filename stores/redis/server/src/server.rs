@@ -158,6 +158,8 @@ fn placing(port: u16, folder: &Path) -> Vec<String> {
         ("--appendonly", "no"),
         ("--daemonize", "no"),
         ("--loglevel", "notice"),
+        // A replica is not to wait for others that might come.
+        ("--repl-diskless-sync-delay", "0"),
     ];
     pairs.iter().flat_map(|(name, value)| [(*name).to_owned(), (*value).to_owned()]).collect()
 }
