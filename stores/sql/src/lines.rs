@@ -1,0 +1,135 @@
+//! A few connections, and one call over one of them, within its time.
+//!
+//! Each call is a task of its own, so that a caller who goes away leaves no statement half sent and
+//! no connection with an answer that nobody has read; and a connection whose call did not end in
+//! time is closed, never used again. The driver's own pool asks the server once more whenever a
+//! connection comes back, which doubles the round trips of a verb.
+//!
+//! Nothing here knows what a statement means.
+
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use sqlx::{Connection, Database};
+use tokio::sync::Semaphore;
+use tokio::time::{Instant, sleep, timeout_at};
+
+use crate::failure::Failure;
+
+/// What a call does, or gives.
+pub(crate) type Work<'c, T> = Pin<Box<dyn Future<Output = Result<T, Failure>> + Send + 'c>>;
+
+/// The options of a database's connections.
+type Options<DB> = <<DB as Database>::Connection as Connection>::Options;
+
+/// How often a statement is tried that the database has undone for the sake of others. Arbitrary:
+/// two rivals need one more try each, and the call's own time ends what takes longer.
+const CONFLICT_TRIES: u32 = 8;
+
+/// Pause before a row is tried again that another transaction has locked. Arbitrary: a verb holds a
+/// row for one statement.
+const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// Whether a call may be made a second time when its connection broke.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Repeat {
+    /// Twice is as good as once.
+    Harmless,
+    /// What the first time has done would be told wrongly.
+    Never,
+}
+
+/// Reads what an error means to the caller: each database has codes of its own.
+type Read = fn(sqlx::Error) -> Failure;
+
+/// The connections to one database. No more than a given number are open at once.
+pub(crate) struct Lines<DB: Database> {
+    options: Options<DB>,
+    read: Read,
+    idle: Mutex<Vec<DB::Connection>>,
+    places: Semaphore,
+    patience: Duration,
+}
+
+impl<DB: Database> Lines<DB>
+where
+    Options<DB>: Sync,
+{
+    /// None is open yet. `read` tells what an error means, `patience` is a call's whole time.
+    pub(crate) fn new(options: Options<DB>, read: Read, most: u32, patience: Duration) -> Self {
+        Self {
+            options,
+            read,
+            idle: Mutex::default(),
+            places: Semaphore::new(usize::try_from(most).unwrap_or(1)),
+            patience,
+        }
+    }
+
+    /// Does `work` over a connection, in a task of its own.
+    pub(crate) async fn call<T, F>(self: &Arc<Self>, repeat: Repeat, work: F) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        F: for<'c> Fn(&'c mut DB::Connection) -> Work<'c, T> + Send + Sync + 'static,
+    {
+        let lines = Arc::clone(self);
+        let until = Instant::now() + self.patience;
+        let task = tokio::spawn(async move { lines.try_until(until, repeat, &work).await });
+        // It fails if the runtime ends; the statement may then be under way.
+        task.await.unwrap_or_else(|_| Err(Failure::silence()))
+    }
+
+    async fn try_until<T, F>(&self, until: Instant, repeat: Repeat, work: &F) -> Result<T, Failure>
+    where
+        T: Send,
+        F: for<'c> Fn(&'c mut DB::Connection) -> Work<'c, T> + Sync,
+    {
+        let (mut is_first, mut conflicts) = (true, 0);
+        // Ends: a broken connection is tried again once, a conflict some times, and a locked row
+        // until the time is over.
+        loop {
+            match self.once(until, work).await {
+                Err(Failure::Broken(_)) if repeat == Repeat::Harmless && is_first => {
+                    is_first = false;
+                    // A server that has closed one has most likely closed all.
+                    self.idle().clear();
+                }
+                Err(Failure::Conflict(_)) if conflicts < CONFLICT_TRIES => conflicts += 1,
+                Err(Failure::Locked(_)) if Instant::now() + LOCK_PAUSE < until => {
+                    sleep(LOCK_PAUSE).await;
+                }
+                answer => return answer,
+            }
+        }
+    }
+
+    async fn once<T, F>(&self, until: Instant, work: &F) -> Result<T, Failure>
+    where
+        T: Send,
+        F: for<'c> Fn(&'c mut DB::Connection) -> Work<'c, T> + Sync,
+    {
+        let place = timeout_at(until, self.places.acquire()).await;
+        let Ok(Ok(_place)) = place else { return Err(Failure::unconnected()) };
+        let idle = self.idle().pop();
+        let mut line = match idle {
+            Some(line) => line,
+            None => match timeout_at(until, DB::Connection::connect_with(&self.options)).await {
+                Ok(Ok(line)) => line,
+                Ok(Err(error)) => return Err((self.read)(error).before_sending()),
+                Err(_) => return Err(Failure::unconnected()),
+            },
+        };
+        // Dropped with its line if the time is over.
+        let answer = timeout_at(until, work(&mut line)).await.map_err(|_| Failure::silence())?;
+        if answer.as_ref().err().is_none_or(Failure::leaves_the_line_whole) {
+            self.idle().push(line);
+        }
+        answer
+    }
+
+    fn idle(&self) -> std::sync::MutexGuard<'_, Vec<DB::Connection>> {
+        self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,9 @@
+//! Records in mysql. (Skeleton.)
+
+use crate::config::{ConnectError, SqlConfig};
+use crate::records::Records;
+use crate::table::Table;
+
+pub(crate) async fn open(_: &SqlConfig, _: &Table) -> Result<Box<dyn Records>, ConnectError> {
+    todo!()
+}
