@@ -12,7 +12,7 @@ const KIND: Kind = Kind {
     ready: "ready for connections",
     end: "TERM",
     last: "KILL",
-    url: "mysql://root@127.0.0.1:{port}/test",
+    url: "mysql://root@127.0.0.1:{port}/leasehold",
 };
 
 /// A MariaDB server of one's own.
@@ -56,12 +56,16 @@ impl MariaDb {
         make_files(
             account
                 .command(install)
-                .args(["--no-defaults", "--skip-name-resolve"])
+                .args(["--no-defaults", "--skip-name-resolve", "--skip-test-db"])
                 .arg("--auth-root-authentication-method=normal")
                 .arg(&datadir)
                 .current_dir(folder.path())
                 .env("TMPDIR", folder.path()),
         );
+        // The server's own first database is everybody's.
+        let first = folder.path().join("first.sql");
+        std::fs::write(&first, "CREATE DATABASE IF NOT EXISTS leasehold;\n")
+            .expect("the folder was made just now");
         let command = |port: u16| {
             let zone = format!("TZ={zone}").into();
             let mut command: Vec<OsString> = vec!["env".into(), zone, server.clone().into()];
@@ -70,6 +74,7 @@ impl MariaDb {
             let placing = ["--bind-address=127.0.0.1", "--socket=", "--skip-name-resolve"];
             command.extend(placing.map(OsString::from));
             command.push(format!("--port={port}").into());
+            command.push(format!("--init-file={}", first.display()).into());
             command.extend(arguments.iter().map(OsString::from));
             command
         };
@@ -79,7 +84,7 @@ impl MariaDb {
             client.push(format!("--port={port}").into());
             let arguments = ["--host=127.0.0.1", "--protocol=tcp", "--user=root", "--batch"];
             client.extend(arguments.map(OsString::from));
-            client.extend(["--skip-column-names", "test", "--execute"].map(OsString::from));
+            client.extend(["--skip-column-names", "leasehold", "--execute"].map(OsString::from));
             client
         };
         Self(Server::start(&KIND, account, folder, command, client))
