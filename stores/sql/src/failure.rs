@@ -36,7 +36,10 @@ impl Failure {
     }
 
     /// Each time the row was looked at it had been changed again. Nothing was written.
-    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "others hold a row's lock"))]
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "mysql")),
+        expect(dead_code, reason = "others hold a row's lock")
+    )]
     pub(crate) const fn moved() -> Self {
         Self::Conflict(StoreError::new(StoreErrorKind::Unreachable))
     }

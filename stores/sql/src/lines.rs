@@ -48,10 +48,15 @@ pub(crate) enum Repeat {
 /// Reads what an error means to the caller: each database has codes of its own.
 type Read = fn(sqlx::Error) -> Failure;
 
+/// What a new connection is told before its first call.
+type Greet<DB> =
+    Box<dyn for<'c> Fn(&'c mut <DB as Database>::Connection) -> Work<'c, ()> + Send + Sync>;
+
 /// The connections to one database. No more than a given number are open at once.
 pub(crate) struct Lines<DB: Database> {
     options: Options<DB>,
     read: Read,
+    greet: Option<Greet<DB>>,
     idle: Mutex<Vec<DB::Connection>>,
     places: Semaphore,
     patience: Duration,
@@ -66,10 +71,18 @@ where
         Self {
             options,
             read,
+            greet: None,
             idle: Mutex::default(),
             places: Semaphore::new(usize::try_from(most).unwrap_or(1)),
             patience,
         }
+    }
+
+    /// Has every connection set up so that its options cannot say.
+    #[cfg(feature = "mysql")]
+    pub(crate) fn greeted(mut self, greet: Greet<DB>) -> Self {
+        self.greet = Some(greet);
+        self
     }
 
     /// When a call that begins now has to be over.
@@ -162,11 +175,21 @@ where
         {
             return Ok(line);
         }
-        match timeout_at(until, DB::Connection::connect_with(&self.options)).await {
+        match timeout_at(until, self.open()).await {
             Ok(Ok(line)) => Ok(line),
-            Ok(Err(error)) => Err((self.read)(error).before_sending()),
+            Ok(Err(failure)) => Err(failure.before_sending()),
             Err(_) => Err(Failure::unconnected()),
         }
+    }
+
+    async fn open(&self) -> Result<DB::Connection, Failure> {
+        let mut line = DB::Connection::connect_with(&self.options)
+            .await
+            .map_err(|error| (self.read)(error))?;
+        if let Some(greet) = &self.greet {
+            greet(&mut line).await?;
+        }
+        Ok(line)
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<DB::Connection>> {

@@ -33,7 +33,7 @@ pub struct SqlStore {
     pub(crate) dialect: Dialect,
     pub(crate) table: Table,
     pub(crate) cleanup_batch: u32,
-    closed: OnceLock<()>,
+    pub(crate) closed: OnceLock<()>,
 }
 
 impl SqlStore {
