@@ -1,6 +1,5 @@
 CREATE TABLE IF NOT EXISTS {table} (
-    id          BIGINT       NOT NULL AUTO_INCREMENT PRIMARY KEY,
-    digest      BINARY(32)   NOT NULL,
+    digest      BINARY(32)   NOT NULL PRIMARY KEY,
     biz_type    VARCHAR(64)  NOT NULL,
     status      VARCHAR(10)  CHARACTER SET ascii COLLATE ascii_bin NOT NULL,
     token       BIGINT       NOT NULL,
@@ -12,8 +11,8 @@ CREATE TABLE IF NOT EXISTS {table} (
     stuck_us    BIGINT,
     created_us  BIGINT       NOT NULL,
     updated_us  BIGINT       NOT NULL,
-    UNIQUE KEY digest (digest),
-    KEY purge (purge_us)
+    KEY {index} (purge_us),
+    KEY {stuck} (stuck_us)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;
 CREATE TABLE IF NOT EXISTS {version} (
     version INT NOT NULL PRIMARY KEY
