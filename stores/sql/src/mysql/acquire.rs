@@ -16,9 +16,9 @@ use crate::lines::{LOCK_PAUSE, Repeat};
 use crate::record::{Ask, Digest};
 use crate::rules::{self, Found};
 
-/// How often a key is looked at that is free, but locked or written by somebody else meanwhile. With
-/// the pauses a row that a purge's batch holds is free before the last; a caller's open transaction
-/// is told as in flight some milliseconds later. Arbitrary within that.
+/// How often a key is looked at that is free, but locked or written by somebody else meanwhile.
+/// With the pauses a row that a purge's batch holds is free before the last; a caller's open
+/// transaction is told as in flight some milliseconds later. Arbitrary within that.
 const TURNS: u32 = 4;
 
 impl MySqlRecords {

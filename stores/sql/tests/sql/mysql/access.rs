@@ -4,11 +4,13 @@
 use std::error::Error;
 use std::time::Duration;
 
-use leasehold::{AcquireError, LeaseStore as _, RecordState, StoreError, StoreErrorKind};
+use leasehold::{
+    AcquireError, CommitError, LeaseStore as _, RecordState, StoreError, StoreErrorKind,
+};
 use leasehold_sql::{ConnectError, SqlConfig, SqlStore, migrate};
 use leasehold_sql_server::MariaDb;
 
-use crate::keys::{config, connect, fresh_address, long_terms, works};
+use crate::keys::{LONG, config, connect, fresh_address, granted, long_terms, outcome, ttl, works};
 use crate::mysql::shared;
 
 /// A user with a password, and what he is granted on the table of a configuration, which is there.
@@ -152,4 +154,21 @@ async fn user_with_too_few_connections_is_unavailable_for_a_while() {
         }
     };
     tokio::time::timeout(Duration::from_secs(30), again).await.expect("it is let in");
+}
+
+/// The server closes a connection that brings more than it takes.
+#[tokio::test(flavor = "multi_thread")]
+async fn outcome_larger_than_a_packet_is_unavailable_and_the_commit_without_it_is_done() {
+    let server = MariaDb::start(&["--max-allowed-packet=1M"]);
+    let store = connect(config(server.url())).await;
+    let address = fresh_address();
+    let mut lease = granted(store.acquire(address, long_terms()).await);
+    let body = outcome(vec![7; 2 << 20]);
+    match store.commit(&mut lease, Some(body), ttl(LONG)).await {
+        Err(CommitError::Unavailable(_)) => {}
+        answer => panic!("{answer:?}"),
+    }
+    store.commit(&mut lease, None, ttl(LONG)).await.expect("committed");
+    let state = store.peek(address).await.expect("an answer");
+    assert!(matches!(state, RecordState::Completed { replayable: false, .. }), "{state:?}");
 }

@@ -8,8 +8,8 @@ use leasehold_sql::SqlConfig;
 use crate::keys::{LONG, config, connect, fresh_address, granted, long_terms, outcome, ttl, works};
 use crate::mysql::{line_after, shared};
 
-/// Lets writes fail with an error number, as many as `fail_next` says. What a table in memory counts
-/// stays counted when a statement is undone.
+/// Lets writes fail with an error number, as many as `fail_next` says. What a table in memory
+/// counts stays counted when a statement is undone.
 async fn fail_by(config: &SqlConfig, number: u16) {
     let table = &config.table;
     shared().ask(&format!(
@@ -21,7 +21,8 @@ async fn fail_by(config: &SqlConfig, number: u16) {
             "CREATE TRIGGER {table}_{event} BEFORE {event} ON {table} FOR EACH ROW BEGIN
                  UPDATE {table}_left SET n = n - 1;
                  IF (SELECT n FROM {table}_left) >= 0 THEN
-                     SIGNAL SQLSTATE '45000' SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'on purpose';
+                     SIGNAL SQLSTATE '45000'
+                         SET MYSQL_ERRNO = {number}, MESSAGE_TEXT = 'on purpose';
                  END IF;
              END"
         );
