@@ -15,6 +15,10 @@
 //! | `tls` | connections by TLS, by rustls with the system's roots | yes |
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(any(feature = "postgres", feature = "mysql", feature = "sqlite")),
+    expect(dead_code, reason = "without a database there is nobody to do it for")
+)]
 
 mod config;
 mod failure;
