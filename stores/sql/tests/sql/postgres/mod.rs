@@ -8,6 +8,7 @@ mod dropped;
 mod faults;
 mod locks;
 mod migration;
+mod plans;
 #[cfg(feature = "tls")]
 mod tls;
 mod upkeep;
