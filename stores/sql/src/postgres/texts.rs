@@ -1,10 +1,10 @@
 //! The statements, as texts for one table. All that varies from call to call is bound.
 //!
-//! Each reads the clock as it stands then (`clock_timestamp()`, never the transaction's start) and
-//! once for each row that it writes, so that a row's times agree. What decides about an upsert is
-//! read under the row's lock. A plain update reads its clock just before the lock, `lock_timeout`
-//! before it at most; a row that anybody has changed meanwhile is judged anew. So all that can come
-//! of it is a grace that lasts a few milliseconds longer, for a holder whose lease nobody has
+//! Each reads the clock as it stands then (`clock_timestamp()`, never the transaction's start), and
+//! once for all that it writes into a row, so that a row's times agree. Whether an upsert may write
+//! is read under the row's lock. A plain update reads its clock just before the lock, by
+//! `lock_timeout` at most; a row that anybody has changed meanwhile is judged anew. So all that can
+//! come of it is a grace that lasts a few milliseconds longer, for a holder whose lease nobody has
 //! touched.
 
 use std::sync::Arc;
@@ -16,41 +16,38 @@ const CLOCK: &str = "(extract(epoch FROM clock_timestamp()) * 1000000)::bigint";
 
 /// `$1` digest, `$2` namespace, `$3` attempt, `$4` fingerprint, `$5` ttl, `$6` late grace.
 ///
-/// It writes if its snapshot shows no record, or a free one that nobody has locked. A duplicate of
-/// a live record takes no lock and waits for none. Nothing granted and nothing live seen means that
-/// a rival was faster, or has the row locked.
+/// It writes if its snapshot shows no record, or a free one that nobody has locked; whether the row
+/// is still free is read under its lock. A duplicate of a live record takes no lock and waits for
+/// none. Nothing granted and nothing live seen: a rival was faster, or has the row locked.
+///
+/// The lease counts from the reading before the lock, since an insert has no other: that is after
+/// the caller has asked, so it is not early for him.
 const ACQUIRE: &str = "\
 WITH seen AS MATERIALIZED (
-    SELECT status, token, attempt, fingerprint, outcome, expires_us, purge_us, stuck_us
-    FROM {table} WHERE digest = $1
-), clock AS MATERIALIZED (
-    SELECT {clock} AS now
-), free AS MATERIALIZED (
-    SELECT 1 FROM {table}
-    WHERE digest = $1 AND (status = 'FAILED' OR expires_us <= (SELECT now FROM clock))
-    FOR NO KEY UPDATE SKIP LOCKED
+    SELECT now, status, token, attempt, fingerprint, outcome, expires_us, purge_us, stuck_us
+    FROM (SELECT {clock} AS now) AS clock LEFT JOIN {table} ON digest = $1
 ), granted AS (
     INSERT INTO {table} AS kept (
         digest, biz_type, status, token, attempt, fingerprint,
         expires_us, purge_us, created_us, updated_us
     )
     SELECT $1, $2, 'PROCESSING', greatest(now, 1), $3, $4, now + $5, now + $5 + $6, now, now
-    FROM clock WHERE NOT EXISTS (SELECT FROM seen) OR EXISTS (SELECT FROM free)
-    ON CONFLICT (digest) DO UPDATE SET (
-        biz_type, status, token, attempt, fingerprint, outcome,
-        expires_us, purge_us, stuck_us, created_us, updated_us
-    ) = (
-        SELECT excluded.biz_type, excluded.status, greatest(now, kept.token + 1),
-            excluded.attempt, excluded.fingerprint, NULL::bytea,
-            now + $5, now + $5 + $6, NULL::bigint, now, now
-        FROM (SELECT {clock} AS now) AS locked
+    FROM seen WHERE status IS NULL OR (status = 'FAILED' OR expires_us <= now) AND EXISTS (
+        SELECT FROM {table} WHERE digest = $1 AND (status = 'FAILED' OR expires_us <= {clock})
+        FOR NO KEY UPDATE SKIP LOCKED
     )
+    ON CONFLICT (digest) DO UPDATE SET
+        biz_type = excluded.biz_type, status = excluded.status,
+        token = greatest(kept.token + 1, excluded.token), attempt = excluded.attempt,
+        fingerprint = excluded.fingerprint, outcome = NULL,
+        expires_us = excluded.expires_us, purge_us = excluded.purge_us, stuck_us = NULL,
+        created_us = excluded.created_us, updated_us = excluded.updated_us
     WHERE kept.status = 'FAILED' OR kept.expires_us <= {clock}
     RETURNING token
 )
 SELECT status, seen.token, attempt, fingerprint, outcome, expires_us, purge_us, stuck_us,
     now, granted.token
-FROM clock LEFT JOIN seen ON true LEFT JOIN granted ON true";
+FROM seen LEFT JOIN granted ON true";
 
 /// `$1` digest, `$2` token, `$3` outcome, `$4` ttl.
 const COMMIT: &str = "\
