@@ -1,9 +1,44 @@
-//! The home of a lease store in an SQL database, for services that want a durable record of what
-//! has succeeded.
+//! Leases kept by a table of PostgreSQL, MySQL, MariaDB or SQLite: a record that survives restarts,
+//! and whose unique index is the last word.
 //!
-//! **There is no store in this crate yet.** It exports nothing; a service that needs its keys to
-//! survive a restart cannot get that from Leasehold today. What belongs here is an implementation
-//! of [`leasehold::LeaseStore`] on a table with a unique index, so that the database decides who
-//! is granted, and which passes every law of the conformance suite.
+//! [`SqlStore`] keeps the contract of [`leasehold::LeaseStore`]. No verb waits for a row's lock,
+//! every decision is made under it by the database's clock, and every call ends within
+//! [`SqlConfig::store_timeout`].
+//!
+//! # Features
+//!
+//! | feature | adds | default |
+//! |---|---|---|
+//! | `postgres` | PostgreSQL | no |
+//! | `mysql` | MySQL and MariaDB | no |
+//! | `sqlite` | SQLite, which is compiled in | no |
+//! | `tls` | connections by TLS, by rustls with the system's roots | yes |
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    not(any(feature = "postgres", feature = "mysql", feature = "sqlite")),
+    expect(dead_code, reason = "without a database there is nobody to do it for")
+)]
+
+mod config;
+mod failure;
+mod lines;
+mod migration;
+#[cfg(feature = "mysql")]
+mod mysql;
+#[cfg(feature = "postgres")]
+mod postgres;
+mod record;
+mod records;
+mod rules;
+#[cfg(feature = "sqlite")]
+mod sqlite;
+mod store;
+mod table;
+mod upkeep;
+
+pub use config::{ConfigError, ConnectError, Dialect, SqlConfig};
+pub use migration::{Migration, migrate, migrations};
+pub use store::SqlStore;
+pub use table::TableError;
+pub use upkeep::Upkeep;

@@ -20,7 +20,7 @@ const CRATES: &[Crate] = &[
     Crate {
         package: "leasehold-http",
         sees: &["leasehold", "leasehold-redis", "leasehold-sql"],
-        tests_see: &["leasehold-conformance", "leasehold-redis-server"],
+        tests_see: &["leasehold-conformance", "leasehold-redis-server", "leasehold-sql-server"],
     },
     Crate {
         package: "leasehold-redis",
@@ -28,7 +28,12 @@ const CRATES: &[Crate] = &[
         tests_see: &["leasehold-conformance", "leasehold-redis-server"],
     },
     Crate { package: "leasehold-redis-server", sees: &[], tests_see: &[] },
-    Crate { package: "leasehold-sql", sees: &["leasehold"], tests_see: &["leasehold-conformance"] },
+    Crate {
+        package: "leasehold-sql",
+        sees: &["leasehold"],
+        tests_see: &["leasehold-conformance", "leasehold-sql-server"],
+    },
+    Crate { package: "leasehold-sql-server", sees: &[], tests_see: &[] },
     Crate { package: "leasehold-conformance", sees: &["leasehold"], tests_see: &[] },
     Crate {
         package: "leasehold-benches",
