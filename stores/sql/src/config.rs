@@ -273,13 +273,21 @@ pub enum ConnectError {
     /// The database did not answer, or refused the user: try again, or correct the URL.
     #[error("the store is unavailable")]
     Unavailable(#[source] StoreError),
-    /// The table is missing, or of another version than this program's: apply the migrations.
+    /// The table is missing, or of an older version than this program's: apply the migrations.
     #[error("the table is of version {found}, and this program needs {needed}: migrate it")]
     Migrate {
         /// The table's version; 0 if there is no table.
         found: u32,
         /// The version that this program works with.
         needed: u32,
+    },
+    /// A newer program has migrated the table: use that one.
+    #[error("the table is of version {found}, and this program knows no later than {known}")]
+    Newer {
+        /// The table's version.
+        found: u32,
+        /// The latest that this program knows.
+        known: u32,
     },
 }
 

@@ -14,6 +14,9 @@ use crate::rules::{Found, Settling};
 ///
 /// All decisions are made under the row's lock, by the database's clock as it stands then.
 pub(crate) trait Records: Send + Sync {
+    /// The version of the table: the highest in its version table, 0 if there is none of that name.
+    fn version(&self) -> Work<'_, u32>;
+
     /// Grants, or tells what is there: [`crate::rules::acquire`]. [`Found::Free`] means that the
     /// lease is written, with that token.
     fn acquire(&self, digest: Digest, ask: Ask) -> Work<'_, Found>;
@@ -47,11 +50,13 @@ pub(crate) trait Records: Send + Sync {
     fn forget(&self, digest: Digest) -> Work<'_, bool>;
 
     /// Deletes up to `limit` rows whose time is over, in one batch, and none that is locked or is
-    /// left behind and not marked yet. Gives their number.
+    /// left behind and not marked yet. Gives their number: zero if there are none, or if none of
+    /// the `limit` rows that are due first may go.
     fn purge(&self, limit: u32) -> Work<'_, u32>;
 
     /// Marks up to `limit` leases whose grace is over without anybody having settled them or taken
-    /// them over, so that they stay for `stuck_retention`. Gives their digests.
+    /// them over, so that they stay for `stuck_retention`. Gives their digests: none if there are
+    /// none, or if none of the `limit` rows that are due first is one.
     fn mark_stuck(&self, limit: u32) -> Work<'_, Vec<Digest>>;
 
     /// How many rows are marked as left behind.

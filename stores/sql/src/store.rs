@@ -13,6 +13,7 @@ use leasehold::{
 };
 
 use crate::config::{ConnectError, Dialect, SqlConfig};
+use crate::migration;
 use crate::record::{Ask, micros, span};
 use crate::records::Records;
 use crate::rules::{Found, Settling};
@@ -36,7 +37,8 @@ pub struct SqlStore {
 }
 
 impl SqlStore {
-    /// Connects, and makes sure that the table is there and of this version.
+    /// Connects, and makes sure that the table is there and of this version. With
+    /// [`SqlConfig::auto_migrate`] it is brought there; otherwise another version is refused.
     ///
     /// # Errors
     ///
@@ -44,6 +46,16 @@ impl SqlStore {
     pub async fn connect(config: SqlConfig) -> Result<Self, ConnectError> {
         let (dialect, table) = config.check()?;
         let records = open(&config, dialect, &table).await?;
+        let version = || async {
+            records.version().await.map_err(|failure| ConnectError::Unavailable(failure.into()))
+        };
+        let mut verdict = migration::judge(dialect, version().await?);
+        let may_migrate = config.auto_migrate.unwrap_or(dialect == Dialect::Sqlite);
+        if may_migrate && matches!(verdict, Err(ConnectError::Migrate { .. })) {
+            migration::migrate(&config).await?;
+            verdict = migration::judge(dialect, version().await?);
+        }
+        verdict?;
         let cleanup_batch = config.cleanup_batch;
         Ok(Self { records, dialect, table, cleanup_batch, closed: OnceLock::new() })
     }

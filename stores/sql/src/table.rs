@@ -5,9 +5,9 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// Longest schema or table name. MySQL takes 64 bytes and PostgreSQL 63; the name of the index is
-/// the table's with six more.
-const MAX_LENGTH: usize = 57;
+/// Longest schema or table name. MySQL takes 64 bytes and PostgreSQL 63; the name of the version
+/// table is the table's with eight more.
+const MAX_LENGTH: usize = 55;
 
 /// A table, with its schema if it has one: `orders` or `shop.orders`.
 #[derive(Clone, PartialEq, Eq)]
@@ -26,10 +26,13 @@ impl Table {
         Ok(Self { name: name.to_owned() })
     }
 
-    /// A statement's text: `{table}` is the table, `{index}` the index on `purge_us`.
+    /// A statement's text: `{table}` is the table, `{index}` the index on `purge_us`, and
+    /// `{version}` the table that says which version the table is of.
     pub(crate) fn statement(&self, text: &str) -> String {
         let (_, table) = self.parts();
-        text.replace("{table}", &self.name).replace("{index}", &format!("{table}_purge"))
+        text.replace("{table}", &self.name)
+            .replace("{index}", &format!("{table}_purge"))
+            .replace("{version}", &format!("{}_version", self.name))
     }
 
     /// The schema, if one was named, and the table.
@@ -68,10 +71,10 @@ mod tests {
 
     #[test]
     fn names_that_could_mean_anything_else_are_refused() {
-        for name in ["idempotent_record", "shop.record_2", "_x", &"x".repeat(57)] {
+        for name in ["idempotent_record", "shop.record_2", "_x", &"x".repeat(55)] {
             assert!(Table::new(name).is_ok(), "{name}");
         }
-        let long = "x".repeat(58);
+        let long = "x".repeat(56);
         for name in ["", ".", "a.", ".a", "a.b.c", "2a", "A", "a b", "a;drop", "a\"", "é", &long] {
             assert_eq!(Table::new(name), Err(TableError), "{name}");
         }
@@ -82,6 +85,7 @@ mod tests {
         let table = Table::new("shop.orders").expect("a plain name");
         let text = table.statement("CREATE INDEX {index} ON {table} (purge_us)");
         assert_eq!(text, "CREATE INDEX orders_purge ON shop.orders (purge_us)");
+        assert_eq!(table.statement("SELECT {version}"), "SELECT shop.orders_version");
         assert_eq!(table.parts(), (Some("shop"), "orders"));
     }
 }

@@ -1,4 +1,4 @@
-CREATE TABLE {table} (
+CREATE TABLE IF NOT EXISTS {table} (
     id          BIGINT       NOT NULL AUTO_INCREMENT PRIMARY KEY,
     digest      BINARY(32)   NOT NULL,
     biz_type    VARCHAR(64)  NOT NULL,
@@ -15,3 +15,7 @@ CREATE TABLE {table} (
     UNIQUE KEY digest (digest),
     KEY purge (purge_us)
 ) ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4;
+CREATE TABLE IF NOT EXISTS {version} (
+    version INT NOT NULL PRIMARY KEY
+) ENGINE = InnoDB;
+INSERT INTO {version} (version) VALUES (1);

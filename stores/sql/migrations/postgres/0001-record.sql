@@ -13,3 +13,7 @@ CREATE TABLE {table} (
     updated_us  BIGINT      NOT NULL
 );
 CREATE INDEX {index} ON {table} (purge_us);
+CREATE TABLE {version} (
+    version INTEGER NOT NULL PRIMARY KEY
+);
+INSERT INTO {version} (version) VALUES (1);

@@ -13,3 +13,7 @@ CREATE TABLE {table} (
     updated_us  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX {index} ON {table} (purge_us);
+CREATE TABLE {version} (
+    version INTEGER NOT NULL PRIMARY KEY
+) STRICT;
+INSERT INTO {version} (version) VALUES (1);
