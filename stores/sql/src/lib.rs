@@ -31,8 +31,10 @@ mod rules;
 mod sqlite;
 mod store;
 mod table;
+mod upkeep;
 
 pub use config::{ConfigError, ConnectError, Dialect, SqlConfig};
 pub use migration::{Migration, migrate, migrations};
 pub use store::SqlStore;
 pub use table::TableError;
+pub use upkeep::Upkeep;

@@ -191,16 +191,17 @@ impl LeaseStore for SqlStore {
     }
 
     /// Marks what was left behind, and deletes what is over, in batches of
-    /// [`SqlConfig::cleanup_batch`] rows.
+    /// [`SqlConfig::cleanup_batch`] rows. Only what is deleted counts.
     async fn sweep(&self, budget: usize) -> Result<usize, StoreError> {
         let mut purged = 0;
-        // Ends: with the budget, or with the first batch that is not full.
+        // Ends: with the budget, or with the first round that finds nothing due.
         while purged < budget {
             let left = u32::try_from(budget - purged).unwrap_or(u32::MAX);
             let limit = left.min(self.cleanup_batch);
+            let marked = self.mark(limit).await?;
             let count = self.records.purge(limit).await?;
             purged += usize::try_from(count).unwrap_or(usize::MAX);
-            if count < limit {
+            if marked == 0 && count == 0 {
                 break;
             }
         }

@@ -26,12 +26,13 @@ impl Table {
         Ok(Self { name: name.to_owned() })
     }
 
-    /// A statement's text: `{table}` is the table, `{index}` the index on `purge_us`, and
-    /// `{version}` the table that says which version the table is of.
+    /// A statement's text: `{table}` is the table, `{index}` the index on `purge_us`, `{stuck}` the
+    /// one on marked rows, and `{version}` the table that says which version the table is of.
     pub(crate) fn statement(&self, text: &str) -> String {
         let (_, table) = self.parts();
         text.replace("{table}", &self.name)
             .replace("{index}", &format!("{table}_purge"))
+            .replace("{stuck}", &format!("{table}_stuck"))
             .replace("{version}", &format!("{}_version", self.name))
     }
 

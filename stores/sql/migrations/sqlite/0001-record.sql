@@ -13,6 +13,7 @@ CREATE TABLE {table} (
     updated_us  INTEGER NOT NULL
 ) STRICT;
 CREATE INDEX {index} ON {table} (purge_us);
+CREATE INDEX {stuck} ON {table} (stuck_us) WHERE stuck_us IS NOT NULL;
 CREATE TABLE {version} (
     version INTEGER NOT NULL PRIMARY KEY
 ) STRICT;

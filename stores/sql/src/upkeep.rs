@@ -1,0 +1,135 @@
+//! What has to be done to a table once in a while: marking leases that were left behind, for an
+//! operator's eyes, and deleting what is over, in batches.
+//!
+//! No answer of any verb depends on it: whether a record is over is decided when it is read. It
+//! must never touch a live record, nor wait for one that is locked. Several processes may do it to
+//! one table at once: each row is marked, and deleted, by one of them.
+
+use std::convert::Infallible;
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use leasehold::StoreError;
+use tokio::time::sleep;
+
+use crate::record::Digest;
+use crate::store::SqlStore;
+
+/// By how much the pause grows when pass after pass fails. Arbitrary: an hour's outage is noticed
+/// within some minutes of its end by a store that looks every half minute.
+const MOST_PAUSES: u32 = 8;
+
+/// What a pass has done, and what it has left.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Upkeep {
+    /// Records that were deleted, since they were over.
+    pub purged: u64,
+    /// Leases that were marked as left behind: past their grace, and neither settled nor taken
+    /// over.
+    pub marked: u64,
+    /// Leases that are marked in all, by this pass or an earlier one, and not taken over since.
+    pub stuck: u64,
+}
+
+impl SqlStore {
+    /// Marks what was left behind, and deletes what is over, in batches of
+    /// [`SqlConfig::cleanup_batch`](crate::SqlConfig::cleanup_batch) rows until nothing is due.
+    ///
+    /// Marked leases are logged: their number as a warning, their digests for debugging. Each stays
+    /// for [`SqlConfig::stuck_retention`](crate::SqlConfig::stuck_retention), unless a request for
+    /// its key takes it over before.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] when the database does not answer; what was done until then is done.
+    pub async fn upkeep_once(&self) -> Result<Upkeep, StoreError> {
+        let mut done = Upkeep::default();
+        // Ends: each round but the last deletes or marks a row that was due, and a row is marked
+        // once and deleted once.
+        loop {
+            let marked = self.mark(self.cleanup_batch).await?;
+            let purged = self.records.purge(self.cleanup_batch).await?;
+            done.marked += marked;
+            done.purged += u64::from(purged);
+            if marked == 0 && purged == 0 {
+                break;
+            }
+        }
+        done.stuck = self.stuck().await?;
+        Ok(done)
+    }
+
+    /// Does [`upkeep_once`](Self::upkeep_once) now and after every `interval`, for ever; `report`
+    /// is told each time. While the database does not answer, the pauses grow to eight intervals.
+    ///
+    /// # Cancel safety
+    ///
+    /// It is meant to be dropped, or its task aborted: a statement that is under way is left to
+    /// itself then, and is as good as done or not done.
+    pub async fn upkeep(
+        &self,
+        interval: Duration,
+        mut report: impl FnMut(&Result<Upkeep, StoreError>) + Send,
+    ) -> Infallible {
+        let mut pauses = 1;
+        // Runs until it is dropped.
+        loop {
+            let done = self.upkeep_once().await;
+            match &done {
+                Ok(_) => pauses = 1,
+                Err(error) if pauses == 1 => {
+                    tracing::warn!(table = ?self.table, %error, "the table could not be cleaned");
+                    pauses = 2;
+                }
+                Err(_) => pauses = MOST_PAUSES.min(pauses * 2),
+            }
+            report(&done);
+            sleep(interval.saturating_mul(pauses)).await;
+        }
+    }
+
+    /// How many leases are marked as left behind.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError`] when the database does not answer.
+    pub async fn stuck(&self) -> Result<u64, StoreError> {
+        Ok(self.records.count_stuck().await?)
+    }
+
+    /// Marks up to `limit` leases that were left behind, and says so.
+    pub(crate) async fn mark(&self, limit: u32) -> Result<u64, StoreError> {
+        let marked = self.records.mark_stuck(limit).await?;
+        if marked.is_empty() {
+            return Ok(0);
+        }
+        let (table, count) = (&self.table, marked.len());
+        tracing::warn!(?table, count, "leases were left behind by their holders");
+        for digest in &marked {
+            tracing::debug!(?table, digest = hex(digest), "this lease was left behind");
+        }
+        Ok(u64::try_from(count).unwrap_or(u64::MAX))
+    }
+}
+
+fn hex(digest: &Digest) -> String {
+    digest.iter().fold(String::with_capacity(64), |mut text, byte| {
+        // Writing to a string does not fail.
+        let _ = write!(text, "{byte:02x}");
+        text
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_told_in_hex() {
+        let mut digest = [0; 32];
+        digest[0] = 0xab;
+        digest[31] = 1;
+        assert_eq!(hex(&digest), format!("ab{}01", "0".repeat(60)));
+    }
+}
