@@ -5,9 +5,9 @@
 use std::sync::Arc;
 
 use bytes::Bytes;
+use sqlx::Arguments as _;
 use sqlx::Row as _;
 use sqlx::sqlite::{SqliteArguments, SqliteRow};
-use sqlx::Arguments as _;
 
 use crate::record::{Ask, Digest, Record, Status};
 use crate::rules::{self, Found, Settling};
@@ -30,6 +30,43 @@ pub(super) struct Settings {
     pub(super) namespace: Arc<str>,
     /// Microseconds.
     pub(super) late_grace: i64,
+}
+
+/// What the text `grant` is given.
+pub(super) fn grant(
+    digest: &Digest,
+    ask: &Ask,
+    settings: &Settings,
+) -> Result<SqliteArguments, sqlx::Error> {
+    let mut arguments = SqliteArguments::default();
+    let mut add = || {
+        arguments.add(digest.to_vec())?;
+        arguments.add(ask.attempt.to_vec())?;
+        arguments.add(ask.fingerprint.map(Vec::from))?;
+        arguments.add(ask.lease_ttl.saturating_add(STEP))?;
+        arguments.add(settings.late_grace)?;
+        arguments.add(settings.namespace.to_string())
+    };
+    add().map_err(sqlx::Error::Encode)?;
+    Ok(arguments)
+}
+
+/// What the text `keep` is given.
+pub(super) fn keep(
+    digest: &Digest,
+    token: u64,
+    outcome: Option<&Bytes>,
+    ttl: i64,
+) -> Result<SqliteArguments, sqlx::Error> {
+    let mut arguments = SqliteArguments::default();
+    let mut add = || {
+        arguments.add(digest.to_vec())?;
+        arguments.add(i64::try_from(token).unwrap_or(i64::MAX))?;
+        arguments.add(outcome.map(|outcome| outcome.to_vec()))?;
+        arguments.add(ttl.saturating_add(STEP))
+    };
+    add().map_err(sqlx::Error::Encode)?;
+    Ok(arguments)
 }
 
 /// The columns that [`Row::read`] wants, in its order, from the given one on.
