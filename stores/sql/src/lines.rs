@@ -90,7 +90,7 @@ where
         // Ends: a broken connection is tried again once, a conflict some times, and a locked row
         // until the time is over.
         loop {
-            match self.once(until, work).await {
+            match self.once(until, repeat, work).await {
                 Err(Failure::Broken(_)) if repeat == Repeat::Harmless && is_first => {
                     is_first = false;
                     // A server that has closed one has most likely closed all.
@@ -105,28 +105,44 @@ where
         }
     }
 
-    async fn once<T, F>(&self, until: Instant, work: &F) -> Result<T, Failure>
+    async fn once<T, F>(&self, until: Instant, repeat: Repeat, work: &F) -> Result<T, Failure>
     where
         T: Send,
         F: for<'c> Fn(&'c mut DB::Connection) -> Work<'c, T> + Sync,
     {
         let place = timeout_at(until, self.places.acquire()).await;
         let Ok(Ok(_place)) = place else { return Err(Failure::unconnected()) };
-        let idle = self.idle().pop();
-        let mut line = match idle {
-            Some(line) => line,
-            None => match timeout_at(until, DB::Connection::connect_with(&self.options)).await {
-                Ok(Ok(line)) => line,
-                Ok(Err(error)) => return Err((self.read)(error).before_sending()),
-                Err(_) => return Err(Failure::unconnected()),
-            },
-        };
+        let mut line = self.line(until, repeat).await?;
+        let asked = Instant::now();
         // Dropped with its line if the time is over.
-        let answer = timeout_at(until, work(&mut line)).await.map_err(|_| Failure::silence())?;
+        let Ok(answer) = timeout_at(until, work(&mut line)).await else {
+            // Of a call with little time left an answer was not to be expected; else the others
+            // most likely lead to the same silence.
+            if asked.elapsed() >= self.patience / 2 {
+                self.idle().clear();
+            }
+            return Err(Failure::silence());
+        };
         if answer.as_ref().err().is_none_or(Failure::leaves_the_line_whole) {
             self.idle().push(line);
         }
         answer
+    }
+
+    /// An idle connection, or a new one. What may not be repeated gets one that is known to live.
+    async fn line(&self, until: Instant, repeat: Repeat) -> Result<DB::Connection, Failure> {
+        let idle = self.idle().pop();
+        if let Some(mut line) = idle
+            && (repeat == Repeat::Harmless
+                || matches!(timeout_at(until, line.ping()).await, Ok(Ok(()))))
+        {
+            return Ok(line);
+        }
+        match timeout_at(until, DB::Connection::connect_with(&self.options)).await {
+            Ok(Ok(line)) => Ok(line),
+            Ok(Err(error)) => Err((self.read)(error).before_sending()),
+            Err(_) => Err(Failure::unconnected()),
+        }
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<DB::Connection>> {
