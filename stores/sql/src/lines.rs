@@ -30,7 +30,11 @@ const CONFLICT_TRIES: u32 = 8;
 
 /// Pause before a row is tried again that another transaction has locked. Arbitrary: a verb holds a
 /// row for one statement.
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// The part of a call's time within which a locked row is not tried again, since a try that is cut
+/// off leaves unknown what became of it. Arbitrary: far above what a try takes.
+const LAST_PART: u32 = 4;
 
 /// Whether a call may be made a second time when its connection broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -68,14 +72,32 @@ where
         }
     }
 
+    /// When a call that begins now has to be over.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.patience
+    }
+
     /// Does `work` over a connection, in a task of its own.
     pub(crate) async fn call<T, F>(self: &Arc<Self>, repeat: Repeat, work: F) -> Result<T, Failure>
     where
         T: Send + 'static,
         F: for<'c> Fn(&'c mut DB::Connection) -> Work<'c, T> + Send + Sync + 'static,
     {
+        self.call_until(self.deadline(), repeat, work).await
+    }
+
+    /// The same, until then.
+    pub(crate) async fn call_until<T, F>(
+        self: &Arc<Self>,
+        until: Instant,
+        repeat: Repeat,
+        work: F,
+    ) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        F: for<'c> Fn(&'c mut DB::Connection) -> Work<'c, T> + Send + Sync + 'static,
+    {
         let lines = Arc::clone(self);
-        let until = Instant::now() + self.patience;
         let task = tokio::spawn(async move { lines.try_until(until, repeat, &work).await });
         // It fails if the runtime ends; the statement may then be under way.
         task.await.unwrap_or_else(|_| Err(Failure::silence()))
@@ -88,7 +110,7 @@ where
     {
         let (mut is_first, mut conflicts) = (true, 0);
         // Ends: a broken connection is tried again once, a conflict some times, and a locked row
-        // until the time is over.
+        // until most of the time is over.
         loop {
             match self.once(until, repeat, work).await {
                 Err(Failure::Broken(_)) if repeat == Repeat::Harmless && is_first => {
@@ -97,7 +119,9 @@ where
                     self.idle().clear();
                 }
                 Err(Failure::Conflict(_)) if conflicts < CONFLICT_TRIES => conflicts += 1,
-                Err(Failure::Locked(_)) if Instant::now() + LOCK_PAUSE < until => {
+                Err(Failure::Locked(_))
+                    if Instant::now() + LOCK_PAUSE + self.patience / LAST_PART < until =>
+                {
                     sleep(LOCK_PAUSE).await;
                 }
                 answer => return answer,
