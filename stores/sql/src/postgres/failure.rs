@@ -2,6 +2,7 @@
 
 use leasehold::{StoreError, StoreErrorKind};
 use sqlx::Error;
+use sqlx::postgres::PgDatabaseError;
 
 use crate::failure::Failure;
 
@@ -39,6 +40,16 @@ pub(super) fn read(error: Error) -> Failure {
         Some(_) => StoreErrorKind::Refused,
     };
     Failure::of(kind, error)
+}
+
+/// Whether an insert or an update has met a row that another transaction has not let go of in time.
+///
+/// Other locks pass the same timeout: that of a table which is being vacuumed, or of a file that
+/// grows. The server says of rows alone where it was when it had to wait.
+pub(super) fn is_locked_row(error: &Error) -> bool {
+    let error = error.as_database_error();
+    let error = error.and_then(|error| error.try_downcast_ref::<PgDatabaseError>());
+    error.is_some_and(|error| error.code() == LOCK_NOT_AVAILABLE && error.r#where().is_some())
 }
 
 /// Whether there is no such table.

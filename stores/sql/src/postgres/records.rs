@@ -6,19 +6,25 @@ use bytes::Bytes;
 use leasehold::RecordState;
 use sqlx::postgres::{PgArguments, PgConnection, PgRow};
 use sqlx::{AssertSqlSafe, Postgres};
+use tokio::time::{Instant, sleep};
 
 use crate::failure::Failure;
-use crate::lines::{Lines, Repeat, Work};
-use crate::postgres::failure::{is_missing_table, read};
+use crate::lines::{LOCK_PAUSE, Lines, Repeat, Work};
+use crate::postgres::failure::{is_locked_row, is_missing_table, read};
 use crate::postgres::row::{column, digest, record, token};
 use crate::postgres::texts::Texts;
 use crate::record::{Ask, Digest, Record, Status, span};
 use crate::records::Records;
 use crate::rules::{self, Found, Settling};
 
-/// How often a verb looks again whose row was changed between its reading and its writing.
+/// How often a settling verb looks again whose row was changed between its writing and its reading.
 /// Arbitrary: each time somebody else has got what he wanted, so two are rarely needed.
 const TURNS: u32 = 3;
+
+/// How often an acquire looks again. With the pauses between them a row that a statement holds, a
+/// purge's batch for instance, is free before the last; a caller's open transaction is told as in
+/// flight some milliseconds later. Arbitrary within that.
+const ACQUIRE_TURNS: u32 = 4;
 
 /// The records of one table.
 pub(super) struct PgRecords {
@@ -45,8 +51,8 @@ struct Request {
 }
 
 impl Request {
-    /// One try, which grants, finds something live, or does not know.
-    async fn attempt(&self, line: &mut PgConnection) -> Result<Option<Found>, Failure> {
+    /// One try, which grants, or finds something live; or a rival was faster, or has the row locked.
+    async fn run(&self, line: &mut PgConnection) -> Result<Option<Found>, Failure> {
         let answer = query(&self.texts.acquire)
             .bind(self.digest)
             .bind(&*self.namespace)
@@ -56,7 +62,11 @@ impl Request {
             .bind(self.late_grace)
             .fetch_one(line)
             .await;
-        let row = answer.map_err(read)?;
+        let row = match answer {
+            Ok(row) => row,
+            Err(error) if is_locked_row(&error) => return Ok(None),
+            Err(error) => return Err(read(error)),
+        };
         if let Some(granted) = column::<Option<i64>>(&row, 9)? {
             return Ok(Some(Found::Free { token: token(granted)? }));
         }
@@ -66,24 +76,18 @@ impl Request {
             found => Ok(Some(found)),
         }
     }
-
-    async fn run(&self, line: &mut PgConnection) -> Result<Found, Failure> {
-        // What a locked row will be is not known; it is not for this caller now.
-        let busy = Found::InFlight { remaining: self.ask.lease_ttl };
-        // Ends: after so many turns, in each of which a rival was granted the key, or held its row.
-        for _ in 0..TURNS {
-            match self.attempt(line).await {
-                Ok(Some(found)) => return Ok(found),
-                Ok(None) => {}
-                Err(Failure::Locked(_)) => return Ok(busy),
-                Err(failure) => return Err(failure),
-            }
-        }
-        Ok(busy)
-    }
 }
 
 impl PgRecords {
+    /// One try of an acquire, over a connection that is given back.
+    fn try_acquire(&self, request: &Arc<Request>, until: Instant) -> Work<'_, Option<Found>> {
+        let request = Arc::clone(request);
+        Box::pin(self.lines.call_until(until, Repeat::Harmless, move |line| {
+            let request = Arc::clone(&request);
+            Box::pin(async move { request.run(line).await })
+        }))
+    }
+
     /// Changes the row by one update, or says by [`crate::rules`] why it did not.
     fn settle(
         &self,
@@ -177,10 +181,22 @@ impl Records for PgRecords {
             ask,
             late_grace: self.late_grace,
         });
-        Box::pin(self.lines.call(Repeat::Harmless, move |line| {
-            let request = Arc::clone(&request);
-            Box::pin(async move { request.run(line).await })
-        }))
+        Box::pin(async move {
+            let until = self.lines.deadline();
+            // Ends: after so many turns. A rival who was faster is seen by the next one; a row that
+            // is locked through all of them is somebody's who works with it. No connection is kept
+            // from others in the pauses.
+            for turn in 0..ACQUIRE_TURNS {
+                if turn > 0 {
+                    sleep(LOCK_PAUSE).await;
+                }
+                if let Some(found) = self.try_acquire(&request, until).await? {
+                    return Ok(found);
+                }
+            }
+            // How long it stays locked is not known.
+            Ok(Found::InFlight { remaining: ask.lease_ttl })
+        })
     }
 
     fn commit(
