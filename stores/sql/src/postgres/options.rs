@@ -1,5 +1,5 @@
-//! How our connections to PostgreSQL are opened: what the URL says, and what every statement of ours
-//! relies on.
+//! How our connections to PostgreSQL are opened: what the URL says, and what every statement of
+//! ours relies on.
 //!
 //! No error made here, and no line logged, may hold any part of the URL.
 

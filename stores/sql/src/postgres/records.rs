@@ -51,7 +51,7 @@ struct Request {
 }
 
 impl Request {
-    /// One try, which grants, or finds something live; or a rival was faster, or has the row locked.
+    /// One try: granted, or something live was found; or a rival was faster, or has the row locked.
     async fn run(&self, line: &mut PgConnection) -> Result<Option<Found>, Failure> {
         let answer = query(&self.texts.acquire)
             .bind(self.digest)

@@ -2,10 +2,10 @@
 //!
 //! Each reads the clock as it stands then (`clock_timestamp()`, never the transaction's start) and
 //! once for each row that it writes, so that a row's times agree. What decides about an upsert is
-//! read under the row's lock. A plain update reads its clock just before the lock, which is
-//! `lock_timeout` before it at most; a row that anybody has changed meanwhile is judged anew, so all
-//! that can come of it is a grace that lasts a few milliseconds longer for a holder whose lease
-//! nobody has touched.
+//! read under the row's lock. A plain update reads its clock just before the lock, `lock_timeout`
+//! before it at most; a row that anybody has changed meanwhile is judged anew. So all that can come
+//! of it is a grace that lasts a few milliseconds longer, for a holder whose lease nobody has
+//! touched.
 
 use std::sync::Arc;
 
@@ -98,27 +98,28 @@ DELETE FROM {table} WHERE digest = $1
 RETURNING status <> 'FAILED' AND {clock} < expires_us";
 
 /// `$1` rows at most. It looks at no more than those that are due first, whatever they are, so that
-/// a call costs the same however many there are. The lock is taken, and the row judged, in one go;
-/// whoever has it locked keeps it.
+/// a call costs the same however many there are. Whoever has one locked keeps it; the others are
+/// judged as they are once they are locked.
 const PURGE: &str = "\
 WITH due AS MATERIALIZED (
-    SELECT digest FROM {table} WHERE purge_us <= (SELECT {clock}) ORDER BY purge_us LIMIT $1
-), gone AS MATERIALIZED (
-    SELECT digest FROM {table}
-    WHERE digest IN (SELECT digest FROM due) AND purge_us <= (SELECT {clock})
-        AND NOT (status = 'PROCESSING' AND stuck_us IS NULL)
+    SELECT digest, status, stuck_us FROM {table}
+    WHERE purge_us <= (SELECT {clock}) ORDER BY purge_us LIMIT $1
     FOR UPDATE SKIP LOCKED
 )
-DELETE FROM {table} WHERE digest IN (SELECT digest FROM gone)";
+DELETE FROM {table} WHERE digest IN (
+    SELECT digest FROM due WHERE status <> 'PROCESSING' OR stuck_us IS NOT NULL
+)";
 
-/// `$1` rows at most, `$2` how long they stay. As a purge looks at rows.
+/// `$1` rows at most, `$2` how long they stay. It looks at as many as a purge does, and locks those
+/// alone that it will mark.
 const MARK_STUCK: &str = "\
 WITH due AS MATERIALIZED (
-    SELECT digest FROM {table} WHERE purge_us <= (SELECT {clock}) ORDER BY purge_us LIMIT $1
+    SELECT digest, status, stuck_us FROM {table}
+    WHERE purge_us <= (SELECT {clock}) ORDER BY purge_us LIMIT $1
 ), left_behind AS MATERIALIZED (
     SELECT digest FROM {table}
-    WHERE digest IN (SELECT digest FROM due) AND purge_us <= (SELECT {clock})
-        AND status = 'PROCESSING' AND stuck_us IS NULL
+    WHERE digest IN (SELECT digest FROM due WHERE status = 'PROCESSING' AND stuck_us IS NULL)
+        AND status = 'PROCESSING' AND stuck_us IS NULL AND purge_us <= (SELECT {clock})
     FOR NO KEY UPDATE SKIP LOCKED
 )
 UPDATE {table} SET stuck_us = now, purge_us = now + $2, updated_us = now

@@ -11,8 +11,8 @@ use crate::keys::LONG;
 use crate::keys::{config, connect, fresh_address, granted, long_terms, outcome, ttl};
 use crate::postgres::shared;
 
-/// Lets writes fail with an error code, as many as `fail_next` says. What a sequence has given stays
-/// given when a statement is undone.
+/// Lets writes fail with an error code, as many as `fail_next` says. What a sequence has given
+/// stays given when a statement is undone.
 fn conflict(config: &SqlConfig, code: &str) {
     let table = &config.table;
     shared().ask(&format!(

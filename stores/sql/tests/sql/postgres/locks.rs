@@ -143,7 +143,7 @@ async fn settling_a_row_that_stays_locked_is_unavailable_and_writes_nothing() {
     store.commit(&mut lease, None, ttl(LONG)).await.expect("committed");
 }
 
-/// A holder whose transaction goes on past the lease's end and its grace, as long as it has the row.
+/// A holder whose transaction goes on past the lease's end and its grace.
 #[tokio::test(flavor = "multi_thread")]
 async fn upkeep_leaves_a_locked_row_to_its_holder() {
     let config = config(shared().url()).late_grace(Duration::ZERO).stuck_retention(Duration::ZERO);
