@@ -189,3 +189,33 @@ async fn callers_of_a_paused_server_are_all_told_and_served_afterwards() {
     }
     works(&*store).await;
 }
+
+/// Each write takes a minute, and nobody waits that long: the server gives up with the caller.
+#[tokio::test(flavor = "multi_thread")]
+async fn server_does_not_go_on_for_a_caller_who_has_left() {
+    let config = config(url_as("left")).store_timeout(TIMEOUT);
+    let table = config.table.clone();
+    let store = connect(config).await;
+    shared().ask(&format!(
+        "CREATE FUNCTION {table}_wait() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+             PERFORM pg_sleep(60);
+             RETURN NULL;
+         END $$;
+         CREATE TRIGGER wait BEFORE INSERT ON {table}
+             FOR EACH STATEMENT EXECUTE FUNCTION {table}_wait();"
+    ));
+    let begun = Instant::now();
+    let address = fresh_address();
+    match store.acquire(address, long_terms()).await {
+        Err(AcquireError::Unavailable(error)) => assert!(error.is_outcome_unknown(), "{error:?}"),
+        answer => panic!("{answer:?}"),
+    }
+    let ask = "SELECT count(*) FROM pg_stat_activity \
+               WHERE application_name = 'left' AND state = 'active'";
+    // Ends: with the statement, whose minute would be seen below.
+    while shared().ask(ask) != "0" {
+        tokio::task::yield_now().await;
+    }
+    assert!(begun.elapsed() < Duration::from_secs(50));
+    assert_eq!(store.peek(address).await.expect("an answer"), RecordState::Free);
+}

@@ -8,6 +8,8 @@ mod dropped;
 mod faults;
 mod locks;
 mod migration;
+#[cfg(feature = "tls")]
+mod tls;
 mod upkeep;
 
 use std::sync::OnceLock;
