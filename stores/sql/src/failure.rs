@@ -35,6 +35,12 @@ impl Failure {
         Self::Store(StoreError::new(StoreErrorKind::Corrupt))
     }
 
+    /// Each time the row was looked at it had been changed again. Nothing was written.
+    #[cfg_attr(not(feature = "postgres"), expect(dead_code, reason = "others hold a row's lock"))]
+    pub(crate) const fn moved() -> Self {
+        Self::Conflict(StoreError::new(StoreErrorKind::Unreachable))
+    }
+
     /// A failure of a kind, by an error of the driver's.
     pub(crate) fn of(kind: StoreErrorKind, error: sqlx::Error) -> Self {
         Self::Store(StoreError::with_source(kind, error))

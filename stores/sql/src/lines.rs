@@ -30,7 +30,11 @@ const CONFLICT_TRIES: u32 = 8;
 
 /// Pause before a row is tried again that another transaction has locked. Arbitrary: a verb holds a
 /// row for one statement.
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
+pub(crate) const LOCK_PAUSE: Duration = Duration::from_millis(5);
+
+/// The part of a call's time within which a locked row is not tried again, since a try that is cut
+/// off leaves unknown what became of it. Arbitrary: far above what a try takes.
+const LAST_PART: u32 = 4;
 
 /// Whether a call may be made a second time when its connection broke.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,6 +42,10 @@ pub(crate) enum Repeat {
     /// Twice is as good as once.
     Harmless,
     /// What the first time has done would be told wrongly.
+    #[cfg_attr(
+        not(any(feature = "postgres", feature = "mysql")),
+        expect(dead_code, reason = "SQLite's lines only read")
+    )]
     Never,
 }
 
@@ -68,14 +76,32 @@ where
         }
     }
 
+    /// When a call that begins now has to be over.
+    pub(crate) fn deadline(&self) -> Instant {
+        Instant::now() + self.patience
+    }
+
     /// Does `work` over a connection, in a task of its own.
     pub(crate) async fn call<T, F>(self: &Arc<Self>, repeat: Repeat, work: F) -> Result<T, Failure>
     where
         T: Send + 'static,
         F: for<'c> Fn(&'c mut DB::Connection) -> Work<'c, T> + Send + Sync + 'static,
     {
+        self.call_until(self.deadline(), repeat, work).await
+    }
+
+    /// The same, until then.
+    pub(crate) async fn call_until<T, F>(
+        self: &Arc<Self>,
+        until: Instant,
+        repeat: Repeat,
+        work: F,
+    ) -> Result<T, Failure>
+    where
+        T: Send + 'static,
+        F: for<'c> Fn(&'c mut DB::Connection) -> Work<'c, T> + Send + Sync + 'static,
+    {
         let lines = Arc::clone(self);
-        let until = Instant::now() + self.patience;
         let task = tokio::spawn(async move { lines.try_until(until, repeat, &work).await });
         // It fails if the runtime ends; the statement may then be under way.
         task.await.unwrap_or_else(|_| Err(Failure::silence()))
@@ -88,16 +114,18 @@ where
     {
         let (mut is_first, mut conflicts) = (true, 0);
         // Ends: a broken connection is tried again once, a conflict some times, and a locked row
-        // until the time is over.
+        // until most of the time is over.
         loop {
-            match self.once(until, work).await {
+            match self.once(until, repeat, work).await {
                 Err(Failure::Broken(_)) if repeat == Repeat::Harmless && is_first => {
                     is_first = false;
                     // A server that has closed one has most likely closed all.
                     self.idle().clear();
                 }
                 Err(Failure::Conflict(_)) if conflicts < CONFLICT_TRIES => conflicts += 1,
-                Err(Failure::Locked(_)) if Instant::now() + LOCK_PAUSE < until => {
+                Err(Failure::Locked(_))
+                    if Instant::now() + LOCK_PAUSE + self.patience / LAST_PART < until =>
+                {
                     sleep(LOCK_PAUSE).await;
                 }
                 answer => return answer,
@@ -105,28 +133,44 @@ where
         }
     }
 
-    async fn once<T, F>(&self, until: Instant, work: &F) -> Result<T, Failure>
+    async fn once<T, F>(&self, until: Instant, repeat: Repeat, work: &F) -> Result<T, Failure>
     where
         T: Send,
         F: for<'c> Fn(&'c mut DB::Connection) -> Work<'c, T> + Sync,
     {
         let place = timeout_at(until, self.places.acquire()).await;
         let Ok(Ok(_place)) = place else { return Err(Failure::unconnected()) };
-        let idle = self.idle().pop();
-        let mut line = match idle {
-            Some(line) => line,
-            None => match timeout_at(until, DB::Connection::connect_with(&self.options)).await {
-                Ok(Ok(line)) => line,
-                Ok(Err(error)) => return Err((self.read)(error).before_sending()),
-                Err(_) => return Err(Failure::unconnected()),
-            },
-        };
+        let mut line = self.line(until, repeat).await?;
+        let asked = Instant::now();
         // Dropped with its line if the time is over.
-        let answer = timeout_at(until, work(&mut line)).await.map_err(|_| Failure::silence())?;
+        let Ok(answer) = timeout_at(until, work(&mut line)).await else {
+            // Of a call with little time left an answer was not to be expected; else the others
+            // most likely lead to the same silence.
+            if asked.elapsed() >= self.patience / 2 {
+                self.idle().clear();
+            }
+            return Err(Failure::silence());
+        };
         if answer.as_ref().err().is_none_or(Failure::leaves_the_line_whole) {
             self.idle().push(line);
         }
         answer
+    }
+
+    /// An idle connection, or a new one. What may not be repeated gets one that is known to live.
+    async fn line(&self, until: Instant, repeat: Repeat) -> Result<DB::Connection, Failure> {
+        let idle = self.idle().pop();
+        if let Some(mut line) = idle
+            && (repeat == Repeat::Harmless
+                || matches!(timeout_at(until, line.ping()).await, Ok(Ok(()))))
+        {
+            return Ok(line);
+        }
+        match timeout_at(until, DB::Connection::connect_with(&self.options)).await {
+            Ok(Ok(line)) => Ok(line),
+            Ok(Err(error)) => Err((self.read)(error).before_sending()),
+            Err(_) => Err(Failure::unconnected()),
+        }
     }
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<DB::Connection>> {

@@ -1,7 +1,6 @@
 //! The verbs: which read, which write, and what each needs of a row.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use leasehold::RecordState;
@@ -29,7 +28,6 @@ struct SqliteRecords {
     writer: Writer,
     texts: Arc<Texts>,
     settings: Settings,
-    patience: Duration,
     stuck_retention: i64,
 }
 
@@ -59,21 +57,20 @@ pub(crate) async fn open(
             namespace: config.namespace.as_str().into(),
             late_grace: micros(config.late_grace),
         },
-        patience,
         stuck_retention: micros(config.stuck_retention),
     }))
 }
 
 impl SqliteRecords {
     fn until(&self) -> Instant {
-        Instant::now() + self.patience
+        self.readers.deadline()
     }
 
     /// The last committed row of an address, and the time.
-    async fn look(&self, digest: Digest) -> Result<Option<(Row, i64)>, Failure> {
+    async fn look(&self, until: Instant, digest: Digest) -> Result<Option<(Row, i64)>, Failure> {
         let text = self.texts.read.clone();
         self.readers
-            .call(Repeat::Harmless, move |line| {
+            .call_until(until, Repeat::Harmless, move |line| {
                 let query = sqlx::query(text.sql()).bind(digest.to_vec());
                 Box::pin(async move {
                     let Some(row) = query.fetch_optional(line).await.map_err(read)? else {
@@ -119,7 +116,7 @@ impl Records for SqliteRecords {
                     return Ok(Found::Free { token });
                 }
             }
-            if let Some((row, now)) = self.look(digest).await? {
+            if let Some((row, now)) = self.look(until, digest).await? {
                 let found = rules::acquire(Some(&row.record), &ask, now);
                 if !matches!(found, Found::Free { .. }) {
                     return Ok(found);
@@ -186,7 +183,7 @@ impl Records for SqliteRecords {
 
     fn peek(&self, digest: Digest) -> Work<'_, RecordState> {
         Box::pin(async move {
-            let Some((Row { record, .. }, now)) = self.look(digest).await? else {
+            let Some((Row { record, .. }, now)) = self.look(self.until(), digest).await? else {
                 return Ok(RecordState::Free);
             };
             let remaining = span(record.expires.saturating_sub(now));

@@ -1,20 +1,20 @@
-//! Files, stores and addresses for tests, and answers that must be grants.
+//! Files and what is in them.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use bytes::Bytes;
-use leasehold::{
-    AcquireError, Address, Admission, Attempt, Digester, Lease, LeaseStore, Outcome, RecordState,
-    StoreError, Terms, Ttl,
-};
+use leasehold::{AcquireError, Address, Admission, Digester, LeaseStore, RecordState, StoreError};
 use leasehold_sql::{SqlConfig, SqlStore};
 use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use sqlx::{AssertSqlSafe, Connection as _, Row as _};
 use tempfile::TempDir;
 
-/// Far above what any test takes.
-pub(super) const LONG: Duration = Duration::from_secs(60 * 60);
+pub(super) use crate::keys::{
+    LONG, MOMENT, connect, fresh_address, granted, hex, long_terms, outcome, ttl, works,
+};
+
+/// The table that all processes and stores share. Each file has one.
+const TABLE: &str = "idempotent_record";
 
 /// A file in a folder of its own, which goes with it.
 pub(super) struct File {
@@ -28,6 +28,10 @@ impl File {
 
     pub(super) fn folder(&self) -> &Path {
         self.folder.path()
+    }
+
+    pub(super) fn into_folder(self) -> TempDir {
+        self.folder
     }
 
     pub(super) fn path(&self) -> PathBuf {
@@ -46,11 +50,7 @@ impl File {
 
 pub(super) fn config(path: &Path) -> SqlConfig {
     let path = path.to_str().expect("a path of plain letters");
-    SqlConfig::new(format!("sqlite:{path}")).store_timeout(Duration::from_secs(30))
-}
-
-pub(super) async fn connect(config: SqlConfig) -> SqlStore {
-    SqlStore::connect(config).await.expect("the file is opened")
+    crate::keys::config(format!("sqlite:{path}")).table(TABLE)
 }
 
 /// A connection of somebody else's to the same file.
@@ -70,32 +70,8 @@ pub(super) async fn assert_is_whole(path: &Path) {
     assert_eq!(ask(&mut line(path).await, "PRAGMA integrity_check").await, "ok");
 }
 
-pub(super) fn ttl(duration: Duration) -> Ttl {
-    Ttl::new(duration).expect("a valid duration")
-}
-
-pub(super) fn long_terms() -> Terms {
-    Terms::new(ttl(LONG))
-}
-
-pub(super) fn fresh_address() -> Address {
-    address_of(&Attempt::random().to_bits().to_string())
-}
-
 pub(super) fn address_of(key: &str) -> Address {
     Digester::plain().address(&[key.as_bytes()])
-}
-
-pub(super) fn outcome(bytes: impl Into<Vec<u8>>) -> Outcome {
-    Outcome::new(Bytes::from(bytes.into()))
-}
-
-#[track_caller]
-pub(super) fn granted(answer: Result<Admission, AcquireError>) -> Lease {
-    match answer {
-        Ok(Admission::Granted(lease)) => lease,
-        other => panic!("expected a grant, got {other:?}"),
-    }
 }
 
 /// The error of an acquire that was refused since the store is unavailable.
@@ -118,17 +94,4 @@ pub(super) async fn committed(store: &impl LeaseStore, body: impl Into<Vec<u8>>)
 pub(super) async fn is_completed(store: &impl LeaseStore, address: Address) -> bool {
     let state = store.peek(address).await.expect("an answer");
     matches!(state, RecordState::Completed { replayable: true, .. })
-}
-
-/// A lease of a fresh key goes its whole way.
-pub(super) async fn works(store: &impl LeaseStore) {
-    let address = fresh_address();
-    let mut lease = granted(store.acquire(address, long_terms()).await);
-    store.renew(&mut lease, ttl(LONG)).await.expect("renewed");
-    store.commit(&mut lease, Some(outcome("body")), ttl(LONG)).await.expect("committed");
-    match store.acquire(address, long_terms()).await {
-        Ok(Admission::Completed { outcome: Some(kept), .. }) => assert_eq!(kept, outcome("body")),
-        other => panic!("expected completed, got {other:?}"),
-    }
-    assert!(store.forget(address).await.expect("an answer"));
 }

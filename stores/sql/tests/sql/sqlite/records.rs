@@ -7,12 +7,9 @@ use sqlx::AssertSqlSafe;
 use tokio::task::JoinSet;
 
 use super::keys::{
-    File, LONG, ask, committed, config, connect, fresh_address, granted, is_completed, long_terms,
-    outcome, ttl, works,
+    File, LONG, MOMENT, ask, committed, config, connect, fresh_address, granted, hex, is_completed,
+    long_terms, outcome, ttl, works,
 };
-
-/// Short, and over at once for whoever waits for it.
-const SHORT: Duration = Duration::from_millis(1);
 
 /// Many within one millisecond, which is as fine as SQLite's clock is.
 #[tokio::test]
@@ -60,11 +57,11 @@ async fn upkeep_marks_what_was_left_behind_and_deletes_what_is_over() {
     let store = connect(config).await;
     let left: Vec<_> = (0..8).map(|_| fresh_address()).collect();
     for address in &left {
-        let _lease = granted(store.acquire(*address, Terms::new(ttl(SHORT))).await);
+        let _lease = granted(store.acquire(*address, Terms::new(ttl(MOMENT))).await);
     }
     for _ in 0..8 {
         let mut lease = granted(store.acquire(fresh_address(), long_terms()).await);
-        store.commit(&mut lease, None, ttl(SHORT)).await.expect("committed");
+        store.commit(&mut lease, None, ttl(MOMENT)).await.expect("committed");
     }
     let kept = committed(&store, "kept").await;
     let running = fresh_address();
@@ -84,9 +81,9 @@ async fn upkeep_marks_what_was_left_behind_and_deletes_what_is_over() {
 #[tokio::test]
 async fn marked_leases_go_once_their_time_is_over() {
     let file = File::new();
-    let config = config(&file.path()).late_grace(Duration::ZERO).stuck_retention(SHORT);
+    let config = config(&file.path()).late_grace(Duration::ZERO).stuck_retention(MOMENT);
     let store = connect(config).await;
-    let _lease = granted(store.acquire(fresh_address(), Terms::new(ttl(SHORT))).await);
+    let _lease = granted(store.acquire(fresh_address(), Terms::new(ttl(MOMENT))).await);
     tokio::time::sleep(Duration::from_millis(20)).await;
     assert_eq!(store.upkeep_once().await.expect("an answer").marked, 1);
     tokio::time::sleep(Duration::from_millis(20)).await;
@@ -102,7 +99,7 @@ async fn a_row_of_another_make_is_corrupt_for_its_own_key_alone() {
     let odd = fresh_address();
     let lease = granted(store.acquire(odd, long_terms()).await);
     let mut line = file.line().await;
-    let digest: String = odd.as_bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+    let digest = hex(&odd);
     let change = format!("UPDATE idempotent_record SET attempt = x'00' WHERE digest = x'{digest}'");
     sqlx::query(AssertSqlSafe(change)).execute(&mut line).await.expect("changed");
     let mut tasks = JoinSet::new();
