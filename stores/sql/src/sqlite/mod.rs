@@ -7,10 +7,12 @@
 
 mod call;
 mod failure;
+mod group;
 mod migration;
 mod path;
 mod records;
 mod row;
+mod slot;
 mod texts;
 mod verb;
 mod writer;

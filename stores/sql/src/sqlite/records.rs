@@ -9,7 +9,8 @@ use sqlx::{Arguments as _, Row as _, Sqlite};
 use tokio::time::Instant;
 
 use super::failure::read;
-use super::row::{self, Row, Settings, Slot};
+use super::row::{self, Row, Settings};
+use super::slot::Slot;
 use super::texts::{Text, Texts};
 use super::writer::{Lock, Writer};
 use super::{migration, path};

@@ -65,6 +65,15 @@ pub(super) async fn ask(line: &mut SqliteConnection, text: &str) -> String {
     row.try_get_unchecked(0).expect("text")
 }
 
+/// Waits until so many rows may be deleted or marked, by SQLite's clock.
+pub(super) async fn until_over(line: &mut SqliteConnection, rows: usize) {
+    let text = "SELECT CAST(count(*) AS TEXT) FROM idempotent_record \
+                WHERE purge_us <= unixepoch('subsec') * 1000000";
+    while ask(line, text).await != rows.to_string() {
+        tokio::task::yield_now().await;
+    }
+}
+
 /// The file has what SQLite itself finds in order.
 pub(super) async fn assert_is_whole(path: &Path) {
     assert_eq!(ask(&mut line(path).await, "PRAGMA integrity_check").await, "ok");
