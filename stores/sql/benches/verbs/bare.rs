@@ -187,7 +187,8 @@ macro_rules! server {
                 let texts = shared($texts);
                 let mut all = Vec::new();
                 for _ in 0..callers {
-                    let line = sqlx::Connection::connect(url).await.expect("it connects");
+                    let line =
+                        <$connection as sqlx::Connection>::connect(url).await.expect("it connects");
                     all.push(Self { line, texts: Texts::clone(&texts) });
                 }
                 all

@@ -107,10 +107,10 @@ pub(crate) async fn race<B: Bare>(name: &str, url: &str, plan: Plan) {
         }
         let [ours, bare, pool, duplicates] =
             rates.map(|rates| if rates.is_empty() { f64::NAN } else { median(rates) });
+        let (to_bare, to_pool) = (ours / bare, ours / pool);
         println!(
-            "{callers:>7} {ours:>10.0} {bare:>10.0} ({:.2}) {pool:>10.0} ({:.2}) {duplicates:>10.0}",
-            ours / bare,
-            ours / pool
+            "{callers:>7} {ours:>10.0} {bare:>10.0} ({to_bare:.2}) \
+             {pool:>10.0} ({to_pool:.2}) {duplicates:>10.0}"
         );
     }
 }

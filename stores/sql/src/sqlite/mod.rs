@@ -5,6 +5,8 @@
 //! Other processes may use the same file at the same time: each decision is made on rows that were
 //! read under the lock.
 
+#[cfg(test)]
+mod agreement;
 mod call;
 mod failure;
 mod group;
