@@ -78,6 +78,10 @@ pub(crate) async fn works(store: &impl LeaseStore) {
 /// # Panics
 ///
 /// If it does not within half a minute.
+#[cfg_attr(
+    not(any(feature = "postgres", feature = "mysql")),
+    expect(dead_code, reason = "a file is never away")
+)]
 pub(crate) async fn recovered(store: &impl LeaseStore) {
     let recovery = async {
         while store.peek(fresh_address()).await.is_err() {

@@ -2,11 +2,13 @@
 
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod faults;
-#[cfg(any(feature = "postgres", feature = "mysql"))]
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 mod keys;
 #[cfg(feature = "mysql")]
 mod mysql;
 #[cfg(feature = "postgres")]
 mod postgres;
-#[cfg(any(feature = "postgres", feature = "mysql"))]
+#[cfg(feature = "sqlite")]
+mod sqlite;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 mod subject;

@@ -17,13 +17,29 @@ pub(crate) struct Shared {
     config: SqlConfig,
     store: Arc<SqlStore>,
     start: Instant,
+    /// The database's own files, if it has some.
+    #[cfg(feature = "sqlite")]
+    _files: Option<tempfile::TempDir>,
 }
 
 impl Shared {
     pub(crate) async fn new(config: SqlConfig) -> Self {
         let config = config.late_grace(LATE_GRACE);
         let store = Arc::new(connect(config.clone()).await);
-        Self { config, store, start: Instant::now() }
+        Self {
+            config,
+            store,
+            start: Instant::now(),
+            #[cfg(feature = "sqlite")]
+            _files: None,
+        }
+    }
+
+    /// Keeps a folder for as long as the law runs.
+    #[cfg(feature = "sqlite")]
+    pub(crate) fn keeping(mut self, files: tempfile::TempDir) -> Self {
+        self._files = Some(files);
+        self
     }
 }
 
@@ -40,7 +56,7 @@ impl Subject for Shared {
         LATE_GRACE
     }
 
-    /// Two clocks' seconds differ a little.
+    /// Two clocks' seconds differ a little, and SQLite's tells whole milliseconds.
     fn resolution(&self) -> Duration {
         Duration::from_millis(25)
     }
