@@ -31,10 +31,14 @@ mod rules;
 mod sqlite;
 mod store;
 mod table;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+mod transaction;
 mod upkeep;
 
 pub use config::{ConfigError, ConnectError, Dialect, SqlConfig};
 pub use migration::{Migration, migrate, migrations};
 pub use store::SqlStore;
 pub use table::TableError;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub use transaction::{CommitInError, Guard, GuardError, TransactionDatabase, is_conflict};
 pub use upkeep::Upkeep;
