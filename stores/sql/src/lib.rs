@@ -18,6 +18,7 @@
 
 mod config;
 mod failure;
+mod hooks;
 mod lines;
 mod migration;
 #[cfg(feature = "mysql")]
@@ -36,6 +37,7 @@ mod transaction;
 mod upkeep;
 
 pub use config::{ConfigError, ConnectError, Dialect, SqlConfig};
+pub use hooks::{CommitFailure, HookError, TransactionHooks, run_with_hooks};
 pub use migration::{Migration, migrate, migrations};
 pub use store::SqlStore;
 pub use table::TableError;
