@@ -10,3 +10,5 @@ mod mysql;
 mod postgres;
 #[cfg(any(feature = "postgres", feature = "mysql"))]
 mod subject;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+mod transaction;
