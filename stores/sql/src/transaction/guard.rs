@@ -14,14 +14,17 @@ use crate::table::Table;
 /// lives:
 ///
 /// ```compile_fail,E0499
-/// # async fn of(store: leasehold_sql::SqlStore, mut lease: leasehold::Lease, ttl: leasehold::Ttl) {
-/// # use leasehold::LeaseStore as _;
-/// # async fn on<DB: leasehold_sql::TransactionDatabase>(store: leasehold_sql::SqlStore,
-/// #     mut lease: leasehold::Lease, ttl: leasehold::Ttl, mut tx: sqlx::Transaction<'_, DB>) {
+/// # use leasehold::{Lease, LeaseStore as _, Ttl};
+/// # async fn renewed<DB: leasehold_sql::TransactionDatabase>(
+/// #     store: leasehold_sql::SqlStore,
+/// #     mut tx: sqlx::Transaction<'_, DB>,
+/// #     mut lease: Lease,
+/// #     ttl: Ttl,
+/// # ) {
 /// let guard = store.guard_in(&mut tx, &mut lease).await.unwrap();
-/// store.renew(&mut lease, ttl).await.unwrap(); // the lease is the guard's
+/// store.renew(&mut lease, ttl).await.unwrap(); // does not compile: the lease is the guard's
 /// store.commit_in(&mut tx, guard, None, ttl).await.unwrap();
-/// # }}
+/// # }
 /// ```
 ///
 /// Dropping it changes nothing: the row stays locked until the transaction ends, and is then what

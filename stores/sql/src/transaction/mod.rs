@@ -58,6 +58,30 @@ impl SqlStore {
     /// on another database of the same kind cannot be told apart, and finds the lease superseded or
     /// no table.
     ///
+    /// ```no_run
+    /// # use leasehold::{Lease, Outcome, Ttl};
+    /// # use leasehold_sql::{SqlStore, TransactionDatabase};
+    /// # use sqlx::{Pool, Transaction};
+    /// # async fn insert_order<DB: TransactionDatabase>(_: &mut Transaction<'_, DB>)
+    /// # -> Result<Outcome, sqlx::Error> {
+    /// #     unimplemented!()
+    /// # }
+    /// # async fn book<DB: TransactionDatabase>(
+    /// #     store: &SqlStore,
+    /// #     pool: &Pool<DB>,
+    /// #     mut lease: Lease,
+    /// #     kept: Ttl,
+    /// # ) -> Result<(), Box<dyn std::error::Error>> {
+    /// // `lease` was granted by the store. An error drops `tx`, which rolls it back.
+    /// let mut tx = pool.begin().await?;
+    /// let guard = store.guard_in(&mut tx, &mut lease).await?;
+    /// let outcome = insert_order(&mut tx).await?;
+    /// store.commit_in(&mut tx, guard, Some(outcome), kept).await?;
+    /// tx.commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
     /// # Errors
     ///
     /// After any of them roll back. Nothing was written.
