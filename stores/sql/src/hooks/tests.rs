@@ -1,3 +1,5 @@
+//! Work with hooks, over a store in memory: what is called, and what becomes of the lease.
+
 use std::sync::Mutex;
 use std::time::Duration;
 

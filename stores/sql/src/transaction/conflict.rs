@@ -6,7 +6,7 @@
 /// time. Then nothing of the transaction is there: roll it back, and begin again with the same
 /// lease, which must be guarded anew.
 ///
-/// PostgreSQL: 40001, 40P01, 55P03. MySQL and MariaDB: 1213, 1205, 1020, 3572. SQLite:
+/// PostgreSQL: 40001, 40P01, 55P03. MySQL and MariaDB: 1213, 1205, 1020, 3572, 4195. SQLite:
 /// `SQLITE_BUSY` and `SQLITE_LOCKED`, extended or not.
 #[must_use]
 pub fn is_conflict(error: &sqlx::Error) -> bool {
@@ -17,7 +17,7 @@ pub fn is_conflict(error: &sqlx::Error) -> bool {
     }
     #[cfg(feature = "mysql")]
     if let Some(error) = error.try_downcast_ref::<sqlx::mysql::MySqlDatabaseError>() {
-        return matches!(error.number(), 1213 | 1205 | 1020 | 3572);
+        return matches!(error.number(), 1213 | 1205 | 1020 | 3572 | 4195);
     }
     #[cfg(feature = "sqlite")]
     if error.try_downcast_ref::<sqlx::sqlite::SqliteError>().is_some() {

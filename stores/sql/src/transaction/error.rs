@@ -1,13 +1,10 @@
 //! Why a lease was not guarded, or not committed, in the caller's transaction.
 
-use std::error::Error as StdError;
-
 use leasehold::StoreError;
 use thiserror::Error;
 
-use super::conflict::is_conflict;
+use super::steps::Fault;
 use crate::config::Dialect;
-use crate::failure::Failure;
 
 /// Why a lease was not guarded. Nothing was written; roll the transaction back.
 #[derive(Debug, Error)]
@@ -27,7 +24,7 @@ pub enum GuardError {
     /// A serialization failure or a deadlock: the database has undone this transaction for the
     /// sake of another. Begin again with the same lease.
     #[error("the transaction has met another")]
-    Conflict(#[source] Box<dyn StdError + Send + Sync>),
+    Conflict(#[source] StoreError),
     /// The store keeps its table in another kind of database. A mistake in the program.
     #[error("the store is of {store:?}, and the transaction of {transaction:?}")]
     OtherDatabase {
@@ -49,12 +46,11 @@ impl GuardError {
     }
 }
 
-impl From<sqlx::Error> for GuardError {
-    fn from(error: sqlx::Error) -> Self {
-        if is_conflict(&error) {
-            Self::Conflict(error.into())
-        } else {
-            Self::Unavailable(Failure::without_code(error).into())
+impl From<Fault> for GuardError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Conflict(error) => Self::Conflict(error),
+            Fault::Unavailable(error) => Self::Unavailable(error),
         }
     }
 }
@@ -79,7 +75,7 @@ pub enum CommitInError {
     /// A serialization failure or a deadlock: the database has undone this transaction for the
     /// sake of another. Begin again with the same lease.
     #[error("the transaction has met another")]
-    Conflict(#[source] Box<dyn StdError + Send + Sync>),
+    Conflict(#[source] StoreError),
     /// The database did not answer, or refused the statement.
     #[error("the store is unavailable")]
     Unavailable(#[source] StoreError),
@@ -93,25 +89,25 @@ impl CommitInError {
     }
 }
 
-impl From<sqlx::Error> for CommitInError {
-    fn from(error: sqlx::Error) -> Self {
-        if is_conflict(&error) {
-            Self::Conflict(error.into())
-        } else {
-            Self::Unavailable(Failure::without_code(error).into())
+impl From<Fault> for CommitInError {
+    fn from(fault: Fault) -> Self {
+        match fault {
+            Fault::Conflict(error) => Self::Conflict(error),
+            Fault::Unavailable(error) => Self::Unavailable(error),
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error as _;
+
     use leasehold::StoreErrorKind;
 
     use super::*;
 
     #[test]
     fn errors_say_one_level_and_whether_to_begin_again() {
-        let below = || Box::from("below");
         let unavailable = || StoreError::new(StoreErrorKind::NoAnswer);
         let other =
             GuardError::OtherDatabase { store: Dialect::Postgres, transaction: Dialect::Sqlite };
@@ -119,7 +115,7 @@ mod tests {
             (GuardError::Superseded, "the lease is superseded", false, false),
             (GuardError::Committed, "the lease is committed already", false, false),
             (GuardError::Locked, "another transaction has the lease's record locked", true, false),
-            (GuardError::Conflict(below()), "the transaction has met another", true, true),
+            (GuardError::Conflict(unavailable()), "the transaction has met another", true, true),
             (other, "the store is of Postgres, and the transaction of Sqlite", false, false),
             (GuardError::Unavailable(unavailable()), "the store is unavailable", false, true),
         ] {
@@ -136,7 +132,7 @@ mod tests {
                 false,
                 false,
             ),
-            (CommitInError::Conflict(below()), "the transaction has met another", true, true),
+            (CommitInError::Conflict(unavailable()), "the transaction has met another", true, true),
             (CommitInError::Unavailable(unavailable()), "the store is unavailable", false, true),
         ] {
             assert_eq!(error.to_string(), text);

@@ -50,8 +50,8 @@ impl SqlStore {
     /// *in flight* until the transaction ends, however long it takes.
     ///
     /// The row's lock is taken at once or not at all; another transaction that has it is waited for
-    /// by looking again, for about 200 ms. On SQLite, whose transactions exclude each other whatever
-    /// they write, the transaction becomes the one that writes, within the connection's own
+    /// by looking again, for about 200 ms. On SQLite, where one transaction writes at a time
+    /// whatever it writes, this one becomes the one that does, within its connection's own
     /// `busy_timeout`.
     ///
     /// The transaction must be of the database in which the store keeps its table; a transaction
@@ -107,7 +107,8 @@ impl SqlStore {
         let (digest, token) = (lease.place().0, lease.token().get());
         // Ends: after so many looks at a row that somebody else has locked.
         for _ in 0..LOCK_TRIES {
-            let (row, is_locked) = match DB::lock(transaction, &self.texts, &digest).await? {
+            let look = DB::lock(transaction, &self.texts, &digest).await;
+            let (row, is_locked) = match look.map_err(DB::read)? {
                 Look::Locked(row) => (row, true),
                 Look::Seen(row) => (row, false),
                 Look::Nothing => {
@@ -129,9 +130,9 @@ impl SqlStore {
         Err(GuardError::Locked)
     }
 
-    /// Commits the guard's lease within the caller's transaction, with what the run left: the key is
-    /// kept for `ttl`, counted from this statement. Others see it when the transaction is committed,
-    /// together with all that it has written; they see neither if it is not.
+    /// Commits the guard's lease within the caller's transaction, with what the run left: the key
+    /// is kept for `ttl`, counted from this statement. Others see it when the transaction is
+    /// committed, together with all that it has written; they see neither if it is not.
     ///
     /// If the transaction is rolled back, or its connection lost, the record is what it was before
     /// the guard: the lease may be released, renewed, or guarded in another transaction. **When its
@@ -163,9 +164,9 @@ impl SqlStore {
         let (digest, token) = guard.lease();
         let outcome = outcome.map(Outcome::into_bytes);
         let settle = Settle { digest, token, outcome, ttl: micros(ttl.get()), mark: guard.mark() };
-        if DB::commit(transaction, &self.texts, &settle).await? {
+        if DB::commit(transaction, &self.texts, &settle).await.map_err(DB::read)? {
             Ok(())
-        } else if DB::mark(transaction).await? == settle.mark {
+        } else if DB::mark(transaction).await.map_err(DB::read)? == settle.mark {
             Err(CommitInError::Superseded)
         } else {
             Err(CommitInError::OtherTransaction)

@@ -5,11 +5,14 @@
 //! lock that was not had in time, after which a server with `innodb_rollback_on_timeout` has
 //! undone the whole transaction.
 
+use leasehold::{StoreError, StoreErrorKind};
 use sqlx::AssertSqlSafe;
 use sqlx::mysql::MySqlDatabaseError;
 
-use super::steps::{Columns, Look, Row, Settle, Steps, Texts};
+use super::is_conflict;
+use super::steps::{Columns, Fault, Look, Row, Settle, Steps, Texts};
 use crate::config::Dialect;
+use crate::failure::Failure;
 use crate::record::Digest;
 
 /// Lock, look (never used), commit.
@@ -81,6 +84,14 @@ impl Steps for sqlx::MySql {
             .execute(connection)
             .await?;
         Ok(done.rows_affected() == 1)
+    }
+
+    fn read(error: sqlx::Error) -> Fault {
+        if is_conflict(&error) {
+            Fault::Conflict(StoreError::with_source(StoreErrorKind::Unreachable, error))
+        } else {
+            Failure::without_code(error).into()
+        }
     }
 
     async fn mark(connection: &mut sqlx::MySqlConnection) -> Result<i64, sqlx::Error> {

@@ -6,7 +6,7 @@
 
 use sqlx::AssertSqlSafe;
 
-use super::steps::{Columns, Look, Settle, Steps, Texts};
+use super::steps::{Columns, Fault, Look, Settle, Steps, Texts};
 use crate::config::Dialect;
 use crate::record::Digest;
 
@@ -64,6 +64,10 @@ impl Steps for sqlx::Postgres {
             .execute(connection)
             .await?;
         Ok(done.rows_affected() == 1)
+    }
+
+    fn read(error: sqlx::Error) -> Fault {
+        crate::postgres::read(error).into()
     }
 
     async fn mark(connection: &mut sqlx::PgConnection) -> Result<i64, sqlx::Error> {

@@ -7,7 +7,7 @@
 
 use sqlx::AssertSqlSafe;
 
-use super::steps::{Columns, Look, Settle, Steps, Texts};
+use super::steps::{Columns, Fault, Look, Settle, Steps, Texts};
 use crate::config::Dialect;
 use crate::record::Digest;
 
@@ -54,6 +54,10 @@ impl Steps for sqlx::Sqlite {
             .execute(connection)
             .await?;
         Ok(done.rows_affected() == 1)
+    }
+
+    fn read(error: sqlx::Error) -> Fault {
+        crate::sqlite::read(error).into()
     }
 
     async fn mark(_: &mut sqlx::SqliteConnection) -> Result<i64, sqlx::Error> {

@@ -10,6 +10,7 @@ use leasehold::{StoreError, StoreErrorKind};
 
 use super::error::GuardError;
 use crate::config::Dialect;
+use crate::failure::Failure;
 use crate::record::{Digest, Record, Status};
 use crate::table::Table;
 
@@ -39,6 +40,9 @@ pub trait Steps: sqlx::Database {
         texts: &Texts,
         settle: &Settle,
     ) -> impl Future<Output = Result<bool, sqlx::Error>> + Send;
+
+    /// Reads what an error means.
+    fn read(error: sqlx::Error) -> Fault;
 
     /// Which transaction this is, as [`Row::mark`] has it.
     fn mark(
@@ -78,6 +82,24 @@ impl Texts {
 impl fmt::Debug for Texts {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Texts")
+    }
+}
+
+/// Why a statement failed. What it has written is undone with the transaction.
+#[derive(Debug)]
+pub enum Fault {
+    /// The transaction has met another, and is undone or of no use any more.
+    Conflict(StoreError),
+    /// Everything else.
+    Unavailable(StoreError),
+}
+
+impl From<Failure> for Fault {
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::Conflict(error) | Failure::Locked(error) => Self::Conflict(error),
+            other => Self::Unavailable(other.into()),
+        }
     }
 }
 

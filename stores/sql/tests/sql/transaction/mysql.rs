@@ -26,7 +26,7 @@ fn first(level: &str) -> String {
     format!("SET time_zone = '+05:45'; SET SESSION TRANSACTION ISOLATION LEVEL {level}")
 }
 
-const LEVELS: [&str; 4] = ["READ UNCOMMITTED", "READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
+const LEVELS: [&str; 3] = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 
 #[tokio::test]
 async fn a_transaction_ends_with_its_record() {
