@@ -5,14 +5,11 @@
 //! lock that was not had in time, after which a server with `innodb_rollback_on_timeout` has
 //! undone the whole transaction.
 
-use leasehold::{StoreError, StoreErrorKind};
 use sqlx::AssertSqlSafe;
 use sqlx::mysql::MySqlDatabaseError;
 
-use super::is_conflict;
 use super::steps::{Columns, Fault, Look, Row, Settle, Steps, Texts};
 use crate::config::Dialect;
-use crate::failure::Failure;
 use crate::record::Digest;
 
 /// Lock, look (never used), commit.
@@ -87,11 +84,7 @@ impl Steps for sqlx::MySql {
     }
 
     fn read(error: sqlx::Error) -> Fault {
-        if is_conflict(&error) {
-            Fault::Conflict(StoreError::with_source(StoreErrorKind::Unreachable, error))
-        } else {
-            Failure::without_code(error).into()
-        }
+        crate::mysql::read(error).into()
     }
 
     async fn mark(connection: &mut sqlx::MySqlConnection) -> Result<i64, sqlx::Error> {
