@@ -1,7 +1,5 @@
 //! Who waits for whom while a guard holds, on databases that lock rows.
 
-use std::time::Duration;
-
 use leasehold::{Admission, LeaseStore as _, StoreError, Terms};
 use leasehold_sql::GuardError;
 use tokio::task::JoinSet;
@@ -88,8 +86,10 @@ async fn a_row_that_is_freed_meanwhile_is_guarded<DB: Kind>(caller: &Caller<DB>)
     let other = lock_all(caller).await;
     let mut tx = caller.begin().await;
     let free = async {
-        // Long enough for a first look, and far less than all of them take; either order passes.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        // The first look is over by then, most likely; either order passes.
+        for _ in 0..3 {
+            caller.orders().await;
+        }
         other.rollback().await.expect("the transaction is rolled back");
     };
     let (guard, ()) = tokio::join!(caller.store.guard_in(&mut tx, &mut lease), free);

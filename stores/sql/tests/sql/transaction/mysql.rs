@@ -3,11 +3,12 @@
 
 use std::sync::OnceLock;
 
+use leasehold::LeaseStore as _;
 use leasehold_sql::GuardError;
 use leasehold_sql_server::MariaDb;
 use sqlx::MySql as Db;
 
-use super::caller::{Caller, LONG, fresh_address};
+use super::caller::{Caller, LONG, fresh_address, ttl};
 use super::kinds::Kind as _;
 use super::{ends, errors, locks, mysql_or_postgres, rivals};
 
@@ -87,4 +88,38 @@ async fn a_server_that_undoes_transactions_for_a_lock_is_a_conflict() {
     tx.rollback().await.expect("the transaction is rolled back");
     other.rollback().await.expect("the transaction is rolled back");
     caller.book(&mut lease, "one").await;
+}
+
+/// The transaction has read before the guard, and the lease was renewed since. A server that is told
+/// to insist on snapshots makes a conflict of it; another reads the row as it is now.
+#[tokio::test]
+async fn a_guard_behind_its_snapshot_is_a_conflict_where_snapshots_count() {
+    for snapshots_count in [false, true] {
+        let level = first("REPEATABLE READ");
+        let first = format!("{level}; SET SESSION innodb_snapshot_isolation = {snapshots_count}");
+        let caller = Caller::<Db>::new(&server().url(), &first).await;
+        let mut lease = caller.granted(fresh_address(), LONG).await;
+        let mut tx = caller.begin().await;
+        let count = format!("SELECT count(*) FROM {}", caller.records);
+        Db::number_in(&mut tx, &count).await.expect("a snapshot");
+        caller.store.renew(&mut lease, ttl(LONG)).await.expect("it runs");
+        match caller.store.guard_in(&mut tx, &mut lease).await {
+            Ok(guard) => {
+                assert!(!snapshots_count);
+                caller.commit(&mut tx, guard).await.expect("the lease is committed");
+                tx.commit().await.expect("the transaction is committed");
+            }
+            Err(error) => {
+                assert!(snapshots_count && matches!(error, GuardError::Conflict(_)), "{error:?}");
+                tx.rollback().await.expect("the transaction is rolled back");
+                caller.book(&mut lease, "one").await;
+            }
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_killed_keeps_both_or_neither() {
+    let server = MariaDb::start(&[]);
+    mysql_or_postgres::crash(&Caller::<Db>::new(&server.url(), "SELECT 1").await, &server).await;
 }

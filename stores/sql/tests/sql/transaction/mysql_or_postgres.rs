@@ -1,6 +1,9 @@
-//! Transactions that wait for each other's rows, on databases that lock rows and find that out.
+//! What happens on servers: transactions that wait for each other's rows, and a server that is
+//! killed.
 
+use leasehold::LeaseStore as _;
 use leasehold_sql::is_conflict;
+use leasehold_sql_server::Server;
 
 use super::caller::{Caller, LONG, fresh_address};
 use super::kinds::Kind;
@@ -60,4 +63,26 @@ pub(super) async fn deadlock<DB: Kind>(caller: &Caller<DB>) {
     }
     // Above READ COMMITTED the one that has waited finds its snapshot too old.
     assert!((1..=2).contains(&undone), "{undone}");
+}
+
+/// A server that is killed before `COMMIT` has neither the order nor the success, and one that is
+/// killed after it has both.
+pub(super) async fn crash<DB: Kind>(caller: &Caller<DB>, server: &Server) {
+    let address = fresh_address();
+    let mut lease = caller.granted(address, LONG).await;
+    let mut tx = caller.begin().await;
+    let guard = caller.guard(&mut tx, &mut lease).await;
+    caller.order(&mut tx, "one").await;
+    caller.commit(&mut tx, guard).await.expect("the lease is committed");
+    server.kill();
+    tx.commit().await.expect_err("the server is gone");
+    server.start_again();
+    assert_eq!(caller.orders().await, 0);
+    assert!(caller.is_in_flight(address).await);
+    caller.book(&mut lease, "one").await;
+    server.kill();
+    server.start_again();
+    assert_eq!(caller.orders().await, 1);
+    assert!(caller.is_completed(address).await);
+    caller.store.release(&mut lease).await.expect_err("it was committed");
 }

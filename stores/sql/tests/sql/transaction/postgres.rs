@@ -187,3 +187,9 @@ async fn an_end_that_is_not_heard_is_told_by_the_record() {
     caller.store.release(&mut lease).await.expect_err("it was committed");
     assert_eq!(caller.orders().await, 1);
 }
+
+#[tokio::test]
+async fn a_server_that_is_killed_keeps_both_or_neither() {
+    let server = Postgres::start(&[]);
+    super::mysql_or_postgres::crash(&Caller::<Db>::new(&server.url(), "").await, &server).await;
+}

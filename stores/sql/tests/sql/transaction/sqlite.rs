@@ -1,7 +1,5 @@
 //! The laws on SQLite, whose transactions exclude each other whatever they write.
 
-use std::time::Duration;
-
 use leasehold::{LeaseStore as _, RecordState};
 use leasehold_sql::{GuardError, is_conflict};
 use sqlx::Sqlite as Db;
@@ -50,7 +48,9 @@ async fn nobody_takes_over_while_a_guard_holds() {
     let rival = caller.store.acquire(address, leasehold::Terms::new(ttl(LONG)));
     let commit = async {
         // Its answer may come before the transaction's end or after it; it is granted in neither.
-        tokio::time::sleep(Duration::from_millis(20)).await;
+        for _ in 0..3 {
+            caller.orders().await;
+        }
         caller.commit(&mut tx, guard).await.expect("the lease is committed");
         tx.commit().await.expect("the transaction is committed");
     };
