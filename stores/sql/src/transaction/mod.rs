@@ -110,7 +110,7 @@ impl SqlStore {
             let look = DB::lock(transaction, &self.texts, &digest).await;
             let (row, is_locked) = match look.map_err(DB::read)? {
                 Look::Locked(row) => (row, true),
-                Look::Seen(row) => (row, false),
+                Look::Seen(row) => (Some(row), false),
                 Look::Nothing => {
                     sleep(LOCK_PAUSE).await;
                     continue;

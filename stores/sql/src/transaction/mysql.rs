@@ -12,16 +12,15 @@ use super::steps::{Columns, Fault, Look, Row, Settle, Steps, Texts};
 use crate::config::Dialect;
 use crate::record::Digest;
 
-/// Lock, look (never used), commit.
+/// Lock, commit.
 ///
 /// `UTC_TIMESTAMP` is the same throughout a statement, and independent of the session's time zone.
 /// The connection's number stands in the condition so that a guard of another connection's is not
 /// waited for.
-pub(super) const TEXTS: [&str; 3] = [
+pub(super) const TEXTS: [&str; 2] = [
     "SELECT token, status, expires_us, purge_us, stuck_us, CAST(0 AS SIGNED) AS now, \
      CAST(CONNECTION_ID() AS SIGNED) AS mark \
      FROM {table} WHERE digest = ? FOR UPDATE NOWAIT",
-    "",
     "UPDATE {table} SET status = 'SUCCESS', outcome = ?, \
      expires_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + ?, \
      purge_us = TIMESTAMPDIFF(MICROSECOND, '1970-01-01', UTC_TIMESTAMP(6)) + ?, \

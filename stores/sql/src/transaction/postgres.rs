@@ -1,30 +1,34 @@
 //! The statements of a guard on PostgreSQL.
 //!
 //! `SKIP LOCKED` and not `NOWAIT`, whose refusal is an error and would end the caller's
-//! transaction. A row that the lock's statement has skipped is read without a lock, to tell one
-//! that is gone from one that is another's for the moment.
+//! transaction. A row that was skipped is read without a lock, to tell one that is gone from one
+//! that is another's for the moment.
 
 use sqlx::AssertSqlSafe;
 
-use super::steps::{Columns, Fault, Look, Settle, Steps, Texts};
+use super::steps::{Fault, Look, Row, Settle, Steps, Texts};
 use crate::config::Dialect;
 use crate::record::Digest;
 
-/// Lock, look, commit.
+/// Lock, commit.
 ///
-/// The lock's own `SELECT` is a subquery, so that the time is read after it. After it the time of
-/// the statement's arrival will do, since the lock is held by then; it is the same throughout the
-/// statement. Neither depends on the session's time zone. The transaction's number stands in the
-/// condition so that a guard of another transaction is not waited for: it is compared before any
-/// row is looked at.
-pub(super) const TEXTS: [&str; 3] = [
-    "SELECT held.*, (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, \
-     txid_current() AS mark \
-     FROM (SELECT token, status, expires_us, purge_us, stuck_us FROM {table} WHERE digest = $1 \
-     FOR UPDATE SKIP LOCKED) AS held",
-    "SELECT token, status, expires_us, purge_us, stuck_us, \
-     (extract(epoch FROM clock_timestamp()) * 1000000)::bigint AS now, 0::bigint AS mark \
-     FROM {table} WHERE digest = $1",
+/// The lock's own `SELECT` is complete before anything else of its statement is read, the time
+/// too. In the commit the time of the statement's arrival will do, since the lock is held by then;
+/// it is the same throughout the statement. Neither depends on the session's time zone. The
+/// transaction's number stands in the condition so that a guard of another transaction is not
+/// waited for: it is compared before any row is looked at.
+pub(super) const TEXTS: [&str; 2] = [
+    "WITH held AS MATERIALIZED ( \
+     SELECT token, status, expires_us, purge_us, stuck_us FROM {table} WHERE digest = $1 \
+     FOR UPDATE SKIP LOCKED \
+     ), found AS ( \
+     SELECT held.*, txid_current() AS mark, true AS is_locked FROM held \
+     UNION ALL \
+     SELECT token, status, expires_us, purge_us, stuck_us, 0, false FROM {table} \
+     WHERE digest = $1 AND NOT EXISTS (SELECT FROM held) \
+     ) \
+     SELECT token, status, expires_us, purge_us, stuck_us, \
+     (extract(epoch FROM clock_timestamp()) * 1000000)::bigint, mark, is_locked FROM found",
     "UPDATE {table} SET status = 'SUCCESS', outcome = $3, \
      expires_us = (extract(epoch FROM statement_timestamp()) * 1000000)::bigint + $4, \
      purge_us = (extract(epoch FROM statement_timestamp()) * 1000000)::bigint + $4, \
@@ -32,6 +36,9 @@ pub(super) const TEXTS: [&str; 3] = [
      WHERE digest = $1 AND token = $2 AND status = 'PROCESSING' AND stuck_us IS NULL \
      AND txid_current() = $5",
 ];
+
+/// The columns of a row, and whether this transaction has locked it.
+type Found = (i64, String, i64, i64, Option<i64>, i64, i64, bool);
 
 impl Steps for sqlx::Postgres {
     const DIALECT: Dialect = Dialect::Postgres;
@@ -41,13 +48,17 @@ impl Steps for sqlx::Postgres {
         texts: &Texts,
         digest: &Digest,
     ) -> Result<Look, sqlx::Error> {
-        let read = |text| sqlx::query_as::<_, Columns>(AssertSqlSafe(text)).bind(&digest[..]);
-        let locked = read(texts.lock.clone()).fetch_optional(&mut *connection).await?;
-        if locked.is_some() {
-            return Ok(Look::Locked(locked.map(Into::into)));
-        }
-        let seen = read(texts.look.clone()).fetch_optional(connection).await?;
-        Ok(Look::Seen(seen.map(Into::into)))
+        let row = sqlx::query_as::<_, Found>(AssertSqlSafe(texts.lock.clone()))
+            .bind(&digest[..])
+            .fetch_optional(connection)
+            .await?;
+        Ok(match row {
+            Some((token, status, expires, purge, stuck, now, mark, is_locked)) => {
+                let row = Row::from((token, status, expires, purge, stuck, now, mark));
+                if is_locked { Look::Locked(Some(row)) } else { Look::Seen(row) }
+            }
+            None => Look::Locked(None),
+        })
     }
 
     async fn commit(

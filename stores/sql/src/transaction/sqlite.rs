@@ -11,14 +11,13 @@ use super::steps::{Columns, Fault, Look, Settle, Steps, Texts};
 use crate::config::Dialect;
 use crate::record::Digest;
 
-/// Lock, look (never used), commit.
+/// Lock, commit.
 ///
 /// The host's clock has milliseconds: a deadline is one later, so that nothing ends early.
-pub(super) const TEXTS: [&str; 3] = [
+pub(super) const TEXTS: [&str; 2] = [
     "UPDATE {table} SET updated_us = updated_us WHERE digest = ? \
      RETURNING token, status, expires_us, purge_us, stuck_us, \
      CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER) * 1000 AS now, 0 AS mark",
-    "",
     "UPDATE {table} SET status = 'SUCCESS', outcome = ?1, \
      expires_us = CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 1000 + ?2, \
      purge_us = CAST(ROUND(unixepoch('subsec') * 1000) AS INTEGER) * 1000 + 1000 + ?2, \

@@ -55,15 +55,13 @@ pub trait Steps: sqlx::Database {
 pub struct Texts {
     /// Locks the row and reads it.
     pub(super) lock: Arc<str>,
-    /// Reads a row that another has locked.
-    pub(super) look: Arc<str>,
     /// Writes the success.
     pub(super) commit: Arc<str>,
 }
 
 impl Texts {
     pub(crate) fn new(dialect: Dialect, table: &Table) -> Self {
-        let [lock, look, commit] = match dialect {
+        let [lock, commit] = match dialect {
             #[cfg(feature = "postgres")]
             Dialect::Postgres => super::postgres::TEXTS,
             #[cfg(feature = "mysql")]
@@ -72,10 +70,10 @@ impl Texts {
             Dialect::Sqlite => super::sqlite::TEXTS,
             // A store of a database that is not compiled in does not start.
             #[cfg(not(all(feature = "postgres", feature = "mysql", feature = "sqlite")))]
-            _ => [""; 3],
+            _ => [""; 2],
         }
         .map(|text| Arc::from(table.statement(text)));
-        Self { lock, look, commit }
+        Self { lock, commit }
     }
 }
 
@@ -108,8 +106,8 @@ impl From<Failure> for Fault {
 pub enum Look {
     /// The row, locked by this transaction; `None` if there is none.
     Locked(Option<Row>),
-    /// The row as committed; another transaction has it locked.
-    Seen(Option<Row>),
+    /// The row as committed: another transaction has it locked.
+    Seen(Row),
     /// Another transaction has it locked, and nothing of it was read.
     Nothing,
 }

@@ -1,11 +1,9 @@
 //! What refuses a guard or its commit.
 
-use std::time::Duration;
-
 use leasehold::LeaseStore as _;
 use leasehold_sql::{CommitInError, GuardError};
 
-use super::caller::{Caller, LONG, fresh_address, outcome, ttl};
+use super::caller::{Caller, LONG, fresh_address};
 use super::kinds::Kind;
 
 /// All of them.
@@ -89,6 +87,9 @@ async fn a_lease_of_another_table_is_superseded<DB: Kind>(caller: &Caller<DB>, o
 #[tokio::test]
 async fn a_transaction_of_another_kind_is_refused_unasked() {
     use leasehold_sql::Dialect;
+
+    use super::caller::{outcome, ttl};
+
     let (own, folder) = super::sqlite::caller("").await;
     let other = super::postgres::caller("").await;
     let address = fresh_address();
@@ -107,8 +108,7 @@ async fn a_transaction_of_another_kind_is_refused_unasked() {
     );
     let mut tx = own.begin().await;
     let guard = own.guard(&mut tx, &mut lease).await;
-    let kept = ttl(Duration::from_secs(1));
-    let refusal = own.store.commit_in(&mut foreign, guard, Some(outcome()), kept).await;
+    let refusal = own.store.commit_in(&mut foreign, guard, Some(outcome()), ttl(LONG)).await;
     assert!(matches!(refusal, Err(CommitInError::OtherStore)), "{refusal:?}");
     drop(folder);
 }

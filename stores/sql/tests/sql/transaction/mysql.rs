@@ -90,8 +90,8 @@ async fn a_server_that_undoes_transactions_for_a_lock_is_a_conflict() {
     caller.book(&mut lease, "one").await;
 }
 
-/// The transaction has read before the guard, and the lease was renewed since. A server that is told
-/// to insist on snapshots makes a conflict of it; another reads the row as it is now.
+/// The transaction has read before the guard, and the lease was renewed since. A server that is
+/// told to insist on snapshots makes a conflict of it; another reads the row as it is now.
 #[tokio::test]
 async fn a_guard_behind_its_snapshot_is_a_conflict_where_snapshots_count() {
     for snapshots_count in [false, true] {
