@@ -137,8 +137,9 @@ impl SqlStore {
     /// If the transaction is rolled back, or its connection lost, the record is what it was before
     /// the guard: the lease may be released, renewed, or guarded in another transaction. **When its
     /// end is unknown** (the connection broke during `COMMIT`), release the lease: *done* means
-    /// that it was rolled back, [`Superseded`](leasehold::ReleaseError::Superseded) that it was
-    /// committed.
+    /// that it was rolled back; [`Superseded`](leasehold::ReleaseError::Superseded) that it was
+    /// committed, or that the lease had ended and another has the key since, which the next acquire
+    /// tells. Nothing is done before the server has ended the transaction.
     ///
     /// # Errors
     ///

@@ -12,6 +12,7 @@ pub(super) async fn hold<DB: Kind>(caller: &Caller<DB>, other: &Caller<DB>) {
     a_lease_that_is_gone_is_not_guarded(caller).await;
     a_late_lease_is_guarded(caller).await;
     commit_of_a_record_that_is_gone_is_superseded(caller).await;
+    a_guard_of_an_ended_transaction_commits_nothing_of_anothers(caller).await;
     a_guard_of_another_table_is_refused(caller, other).await;
     a_lease_of_another_table_is_superseded(caller, other).await;
 }
@@ -62,6 +63,26 @@ async fn commit_of_a_record_that_is_gone_is_superseded<DB: Kind>(caller: &Caller
     assert!(matches!(refusal, Err(CommitInError::Superseded)), "{refusal:?}");
     tx.rollback().await.expect("the transaction is rolled back");
     caller.book(&mut lease, "one").await;
+}
+
+/// Its row is not locked any more, and another has taken it over.
+async fn a_guard_of_an_ended_transaction_commits_nothing_of_anothers<DB: Kind>(
+    caller: &Caller<DB>,
+) {
+    let address = fresh_address();
+    let mut first = caller.late(address).await;
+    let mut tx = caller.begin().await;
+    let guard = caller.guard(&mut tx, &mut first).await;
+    tx.rollback().await.expect("the transaction is rolled back");
+    let mut second = caller.granted(address, LONG).await;
+    let mut tx = caller.begin().await;
+    let refusal = caller.commit(&mut tx, guard).await;
+    // Not every database can tell the transactions apart, but each the tokens.
+    let is_refused =
+        matches!(refusal, Err(CommitInError::Superseded | CommitInError::OtherTransaction));
+    assert!(is_refused, "{refusal:?}");
+    tx.commit().await.expect("nothing was written");
+    caller.book(&mut second, "two").await;
 }
 
 async fn a_guard_of_another_table_is_refused<DB: Kind>(caller: &Caller<DB>, other: &Caller<DB>) {
