@@ -22,6 +22,7 @@
 
 mod config;
 mod failure;
+mod hooks;
 mod lines;
 mod migration;
 #[cfg(feature = "mysql")]
@@ -35,10 +36,15 @@ mod rules;
 mod sqlite;
 mod store;
 mod table;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+mod transaction;
 mod upkeep;
 
 pub use config::{ConfigError, ConnectError, Dialect, SqlConfig};
+pub use hooks::{CommitFailure, HookError, TransactionHooks, run_with_hooks};
 pub use migration::{Migration, migrate, migrations};
 pub use store::SqlStore;
 pub use table::TableError;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+pub use transaction::{CommitInError, Guard, GuardError, TransactionDatabase, is_conflict};
 pub use upkeep::Upkeep;

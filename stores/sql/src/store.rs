@@ -33,7 +33,9 @@ pub struct SqlStore {
     pub(crate) dialect: Dialect,
     pub(crate) table: Table,
     pub(crate) cleanup_batch: u32,
-    pub(crate) closed: OnceLock<()>,
+    #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+    pub(crate) texts: crate::transaction::Texts,
+    closed: OnceLock<()>,
 }
 
 impl SqlStore {
@@ -56,8 +58,25 @@ impl SqlStore {
             verdict = migration::judge(dialect, version().await?);
         }
         verdict?;
-        let cleanup_batch = config.cleanup_batch;
-        Ok(Self { records, dialect, table, cleanup_batch, closed: OnceLock::new() })
+        Ok(Self::over(records, dialect, table, config.cleanup_batch))
+    }
+
+    /// A store over records that are there.
+    pub(crate) fn over(
+        records: Arc<dyn Records>,
+        dialect: Dialect,
+        table: Table,
+        cleanup_batch: u32,
+    ) -> Self {
+        Self {
+            records,
+            dialect,
+            cleanup_batch,
+            #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+            texts: crate::transaction::Texts::new(dialect, &table),
+            table,
+            closed: OnceLock::new(),
+        }
     }
 
     /// Asks the database for nothing, to see whether it answers.

@@ -43,7 +43,7 @@ const PASSING: [u16; 15] = [
 const TOO_LONG: [u16; 2] = [1_969, 3_024];
 
 /// Reads an error of the driver's.
-pub(super) fn read(error: Error) -> Failure {
+pub(crate) fn read(error: Error) -> Failure {
     let Some(number) = number(&error) else { return Failure::without_code(error) };
     let source = |kind| StoreError::with_source(kind, error);
     if LOCKED.contains(&number) {

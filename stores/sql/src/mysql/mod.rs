@@ -23,4 +23,5 @@ mod verbs;
 mod tests;
 
 pub(crate) use connect::open;
+pub(crate) use error::read;
 pub(crate) use migrate::migrate;

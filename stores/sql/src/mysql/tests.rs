@@ -29,13 +29,7 @@ fn as_mysql(config: &SqlConfig) -> Arc<SqlStore> {
     assert_eq!(dialect, Dialect::MySql);
     let options = options(config, &table).expect("a valid URL");
     let records = Arc::new(records(options, config, &table, Product::MySql));
-    Arc::new(SqlStore {
-        records,
-        dialect,
-        table,
-        cleanup_batch: config.cleanup_batch,
-        closed: OnceLock::new(),
-    })
+    Arc::new(SqlStore::over(records, dialect, table, config.cleanup_batch))
 }
 
 struct Shared {

@@ -13,7 +13,7 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 const UNDEFINED_TABLE: &str = "42P01";
 
 /// Reads an error by its code, or by what it is if it has none.
-pub(super) fn read(error: Error) -> Failure {
+pub(crate) fn read(error: Error) -> Failure {
     let code = error.as_database_error().and_then(|error| error.code());
     let kind = match code.as_deref() {
         None => return Failure::without_code(error),

@@ -17,6 +17,7 @@ use crate::record::micros;
 use crate::records::Records;
 use crate::table::Table;
 
+pub(crate) use failure::read;
 pub(crate) use migrate::migrate;
 
 /// Opens the records. Nothing is asked of the database yet.

@@ -55,7 +55,7 @@ fn kind(error: &sqlx::Error) -> Option<StoreErrorKind> {
 }
 
 /// Reads an error of a connection that writes nothing.
-pub(super) fn read(error: sqlx::Error) -> Failure {
+pub(crate) fn read(error: sqlx::Error) -> Failure {
     if is_busy(&error) {
         return Failure::Locked(StoreError::with_source(StoreErrorKind::Unreachable, error));
     }

@@ -19,6 +19,7 @@ mod texts;
 mod verb;
 mod writer;
 
+pub(crate) use failure::read;
 pub(crate) use migration::migrate;
 pub(crate) use path::options;
 pub(crate) use records::open;

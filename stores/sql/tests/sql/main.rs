@@ -12,3 +12,5 @@ mod postgres;
 mod sqlite;
 #[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
 mod subject;
+#[cfg(any(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+mod transaction;
