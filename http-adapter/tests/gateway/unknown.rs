@@ -155,6 +155,33 @@ async fn an_upload_that_its_client_broke_off_frees_the_key() {
 }
 
 #[tokio::test]
+async fn an_upload_that_its_client_broke_off_frees_the_key_though_the_upstream_reads_nothing() {
+    for breaks in [false, true] {
+        let (listener, gateway) = start("upstream-timeout = \"1s\"", "hold-ttl = \"1h\"").await;
+        let key = new_key();
+        let mut client = Raw::open(gateway.address).await;
+        let head = format!("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n");
+        client.send(&format!("{head}Content-Length: 100000000\r\n\r\n")).await;
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("\r\n\r\n").await;
+        client.send_until_stuck("x").await;
+        if breaks {
+            client.reset();
+        } else {
+            drop(client);
+        }
+        let served = tokio::spawn(async move {
+            let mut upstream = Raw::accept(&listener).await;
+            upstream.until("\r\n\r\n{}").await;
+            upstream.send(CREATED).await;
+        });
+        let freed = async { while kind(post(&gateway, &key)).await != of(201, "") {} };
+        soon("the release", freed).await;
+        served.await.expect("served");
+    }
+}
+
+#[tokio::test]
 async fn an_upload_that_takes_too_long_is_408_and_frees_the_key() {
     let (listener, gateway) = start("body-read-timeout = \"300ms\"", "").await;
     let key = new_key();

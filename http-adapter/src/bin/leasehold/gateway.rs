@@ -201,6 +201,7 @@ async fn drain(
     }
     tracing::warn!(running = running.count(), "cutting what still runs");
     running.cut();
+    connections.cut();
     let settled = async {
         running.idle().await;
         connections.ended().await;

@@ -27,6 +27,11 @@ pub(super) enum Failure {
 }
 
 impl Failure {
+    /// Whether nobody knows what the upstream has done.
+    pub(super) const fn is_unknown(self) -> bool {
+        matches!(self, Self::BrokeOff | Self::TimedOut)
+    }
+
     /// The answer, marked with what is known of the request's outcome (rule 4.3).
     pub(super) fn answer(self, asker: &Asker) -> Answer {
         let mut answer = match self {
@@ -36,14 +41,11 @@ impl Failure {
             Self::UploadTooSlow => refusal(Problem::request_timeout(), asker),
         };
         let extensions = answer.extensions_mut();
-        match self {
-            Self::BrokeOff | Self::TimedOut => {
-                extensions.insert(OutcomeUnknown);
-            }
+        if self.is_unknown() {
+            extensions.insert(OutcomeUnknown);
+        } else {
             // The upstream never had the whole request.
-            Self::NotReached | Self::UploadBroken | Self::UploadTooSlow | Self::BadRequest => {
-                extensions.insert(Verdict::Release);
-            }
+            extensions.insert(Verdict::Release);
         }
         answer
     }

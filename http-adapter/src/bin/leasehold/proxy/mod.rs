@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::TRANSFER_ENCODING;
 use http::{HeaderName, Request, Response, Uri, Version};
 use http_body::Body;
@@ -35,7 +34,7 @@ use crate::server::Peer;
 use failure::Failure;
 use trailers::Trimmed;
 use tunnel::Upgrade;
-use upload::{BoxError, Progress, TooSlow, Upload};
+use upload::{BoxError, Progress, Source, TooSlow, Upload};
 
 /// How long an unused upstream connection is kept. Below the five seconds after which common
 /// servers (Node's, for one) close theirs, so that a request rarely meets a closing one.
@@ -60,12 +59,12 @@ pub(crate) struct Limits {
 
 /// A reverse proxy to one upstream over HTTP/1.1. A clone shares its connections.
 #[derive(Debug)]
-pub(crate) struct Proxy<B> {
+pub(crate) struct Proxy<B: Source> {
     shared: Arc<Shared<B>>,
 }
 
 #[derive(Debug)]
-struct Shared<B> {
+struct Shared<B: Source> {
     client: Client<TimeoutConnector<HttpConnector>, Upload<Trimmed<B>>>,
     upstream: Uri,
     limits: Limits,
@@ -74,7 +73,7 @@ struct Shared<B> {
     askers: Askers,
 }
 
-impl<B> Clone for Proxy<B> {
+impl<B: Source> Clone for Proxy<B> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
@@ -82,7 +81,7 @@ impl<B> Clone for Proxy<B> {
 
 impl<B> Proxy<B>
 where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B: Source,
     B::Error: Into<BoxError>,
 {
     /// A proxy to `upstream`, which is `http://host[:port]`; `keys` are the headers that carry
@@ -115,7 +114,7 @@ where
 
 impl<B> Service<Request<B>> for Proxy<B>
 where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B: Source,
     B::Error: Into<BoxError>,
 {
     type Response = Answer;
@@ -138,7 +137,7 @@ where
 
 impl<B> Shared<B>
 where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B: Source,
     B::Error: Into<BoxError>,
 {
     async fn forward(&self, request: Request<B>) -> Result<Answer, Failure> {
@@ -184,23 +183,31 @@ where
     async fn exchange(
         &self,
         mut request: Request<Upload<Trimmed<B>>>,
-        progress: Progress,
+        mut progress: Progress,
     ) -> Result<Response<Incoming>, Failure> {
         let connection = capture_connection(&mut request);
-        let mut response = pin!(self.client.request(request));
-        let late = pin!(self.too_late(connection, progress.clone()));
-        let mut late = late;
-        let answered = poll_fn(|cx| {
-            if let Poll::Ready(result) = response.as_mut().poll(cx) {
-                return Poll::Ready(Ok(result));
-            }
-            late.as_mut().poll(cx).map(Err)
-        });
-        match answered.await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(of_error(&error, &progress)),
-            Err(failure) => Err(failure),
+        // Dropped before the failure is looked at: the upload ends with it.
+        let answered = {
+            let mut response = pin!(self.client.request(request));
+            let mut late = pin!(self.too_late(connection, progress.clone()));
+            poll_fn(|cx| {
+                if let Poll::Ready(result) = response.as_mut().poll(cx) {
+                    return Poll::Ready(Ok(result));
+                }
+                late.as_mut().poll(cx).map(Err)
+            })
+            .await
+        };
+        let failure = match answered {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(error)) => of_error(&error, &progress),
+            Err(failure) => failure,
+        };
+        if failure.is_unknown() && progress.turns_out_broken().await {
+            tracing::debug!(?failure, "its client had broken off the upload");
+            return Err(Failure::UploadBroken);
         }
+        Err(failure)
     }
 
     /// Ends when the exchange has taken too long, with whose fault it is.

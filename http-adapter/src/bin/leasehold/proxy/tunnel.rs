@@ -58,13 +58,21 @@ impl Upgrade {
         remove_hop_by_hop(headers);
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         headers.insert(UPGRADE, protocol);
-        tokio::spawn(async move {
+        let tunnel = async move {
             if let Err(error) = join(self.client, upstream).await {
                 tracing::debug!(%error, "a tunnel broke off");
             }
-            // Its place among the connections is taken until here.
-            drop(peer);
-        });
+        };
+        match peer {
+            // It counts among the connections until here.
+            Some(mut peer) => tokio::spawn(async move {
+                tokio::select! {
+                    () = tunnel => {}
+                    () = peer.cut() => {}
+                }
+            }),
+            None => tokio::spawn(tunnel),
+        };
         response
     }
 }
