@@ -58,6 +58,22 @@ async fn an_unknown_outcome_may_be_released_by_configuration() {
 }
 
 #[tokio::test]
+async fn a_response_whose_head_is_too_large_is_502_and_never_runs_again() {
+    let large = format!("x-large: {}\r\n", "x".repeat(200_000));
+    let many: String = (0..300).map(|number| format!("x-{number}: {number}\r\n")).collect();
+    for headers in [large, many] {
+        let (listener, gateway) = start("", "duplicate = \"replay\"\nhold-ttl = \"10ms\"").await;
+        let key = new_key();
+        let call = post(&gateway, &key);
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("\r\n\r\n{}").await;
+        upstream.send(&format!("HTTP/1.1 201 X\r\n{headers}Content-Length: 0\r\n\r\n")).await;
+        assert_eq!(kind(call).await, of(502, "bad-gateway"));
+        assert_eq!(kind(post(&gateway, &key)).await, of(409, "not-replayable"));
+    }
+}
+
+#[tokio::test]
 async fn a_held_key_is_free_after_its_time() {
     let (listener, gateway) = start("", "hold-ttl = \"300ms\"").await;
     let key = new_key();

@@ -40,9 +40,12 @@ use upload::{BoxError, Progress, Source, TooSlow, Upload};
 /// servers (Node's, for one) close theirs, so that a request rarely meets a closing one.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 
-/// Most headers of a response. One that has more counts as broken off, so that each retry runs the
-/// request again; hyper's own limit of 100 is met by services that set many cookies.
+/// Most headers of a response; hyper's own limit of 100 is met by services that set many cookies.
 const RESPONSE_HEADERS_MAX: usize = 256;
+
+/// Largest head of a response, in bytes, and most that is read ahead of a client that takes nothing:
+/// as much as a request's head may have.
+const RESPONSE_BUFFER_MAX: usize = 64 << 10;
 
 /// What the proxy answers: the upstream's body, or a problem of its own.
 pub(crate) type Answer = Response<ResponseBody<Trimmed<Incoming>>>;
@@ -107,6 +110,7 @@ where
             // Repeats only requests that the dead connection had not begun to write.
             .retry_canceled_requests(true)
             .http1_max_headers(RESPONSE_HEADERS_MAX)
+            .http1_max_buf_size(RESPONSE_BUFFER_MAX)
             .build(connector);
         Self { shared: Arc::new(Shared { client, upstream, limits, keys, askers }) }
     }
@@ -273,6 +277,10 @@ fn of_error(error: &ClientError, progress: &Progress) -> Failure {
     if error.is_connect() || unsent {
         tracing::warn!(error = %chain, "the upstream was not reached");
         return Failure::NotReached;
+    }
+    if chain.find::<hyper::Error>().is_some_and(hyper::Error::is_parse_too_large) {
+        tracing::warn!("the head of the upstream's response is too large");
+        return Failure::HeadTooLarge;
     }
     let of_upload = chain.find::<TooSlow>().is_some();
     if of_upload && progress.waits_for_client() {

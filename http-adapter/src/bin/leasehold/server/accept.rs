@@ -24,6 +24,14 @@ use super::{Arrival, Front, Lingering};
 /// far below what would hurt with every connection at it.
 const HEAD_BYTES_MAX: u32 = 64 << 10;
 
+/// Most bytes of a stream's response that wait for a client of HTTP/2; as much as of HTTP/1.1.
+const SEND_BYTES_MAX: usize = HEAD_BYTES_MAX as usize;
+
+/// Most bytes of one stream's upload, and of all of a connection's, that come before anybody takes
+/// them: the former is what a client can send in a round trip.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 512 << 10;
+
 /// Most headers of a request; as many as hyper takes by default.
 const HEADERS_MAX: usize = 100;
 
@@ -121,6 +129,9 @@ fn builder(limits: Limits) -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_INTERVAL)
+        .max_send_buf_size(SEND_BYTES_MAX)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(HEAD_BYTES_MAX);
     builder
 }
