@@ -43,8 +43,8 @@ const POOL_IDLE: Duration = Duration::from_secs(4);
 /// Most headers of a response; hyper's own limit of 100 is met by services that set many cookies.
 const RESPONSE_HEADERS_MAX: usize = 256;
 
-/// Largest head of a response, in bytes, and most that is read ahead of a client that takes nothing:
-/// as much as a request's head may have.
+/// Largest head of a response, in bytes, and most that is read ahead of a client that takes
+/// nothing: as much as a request's head may have.
 const RESPONSE_BUFFER_MAX: usize = 64 << 10;
 
 /// What the proxy answers: the upstream's body, or a problem of its own.
@@ -242,8 +242,9 @@ where
         let pass =
             |body, named| ResponseBody::inner(Trimmed::new(body, Arc::clone(&self.keys), named));
         if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
-            let Some((upgrade, peer)) = tunnel else {
-                tracing::warn!("the upstream switched protocols without being asked");
+            let Some((upgrade, peer)) = tunnel.filter(|_| tunnel::may_pass(response.headers()))
+            else {
+                tracing::warn!("the upstream switched to a protocol that it was not asked for");
                 return Err(Failure::BrokeOff);
             };
             return Ok(upgrade.switch(response, peer).map(|body| pass(body, Vec::new())));
