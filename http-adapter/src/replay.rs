@@ -145,8 +145,8 @@ impl<S: LeaseStore + Clone> Run<S> {
     }
 }
 
-/// Whether `Cache-Control` has `no-store`, an argument of which says nothing. Taking a quoted string
-/// for it errs on the safe side.
+/// Whether `Cache-Control` has `no-store`, an argument of which says nothing. Taking a quoted
+/// string for it errs on the safe side.
 fn forbids_storing(headers: &HeaderMap) -> bool {
     tokens(headers, &CACHE_CONTROL).any(|token| {
         let name = token.split(|byte| *byte == b'=').next().unwrap_or_default();

@@ -1,7 +1,7 @@
 //! Paths that some service may read as having dot segments.
 //!
-//! Wider than RFC 3986 on purpose: services differ in how often they decode, in what they take for a
-//! slash or a dot, and in what they drop. What cannot be told must count as one of these paths.
+//! Wider than RFC 3986 on purpose: services differ in how often they decode, in what they take for
+//! a slash or a dot, and in what they drop. What cannot be told must count as one of these paths.
 
 use std::borrow::Cow;
 

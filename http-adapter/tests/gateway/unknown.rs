@@ -236,6 +236,8 @@ async fn the_upstreams_own_verdict_wins_and_is_not_passed_on() {
         (200, "hold", (409, "in-flight")),
         (500, "commit", (409, "duplicate")),
         (500, "perhaps", (500, "")),
+        (500, "commit, commit", (409, "duplicate")),
+        (200, "commit, release", (409, "in-flight")),
     ] {
         let case = format!("{status}-{verdict}");
         let script = Script::status(status).header("idempotency-verdict", verdict);

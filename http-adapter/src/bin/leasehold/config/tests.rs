@@ -268,9 +268,8 @@ fn bad_values_are_refused_in_one_line_that_names_the_key() {
 #[test]
 fn a_body_that_is_to_be_compared_must_have_room() {
     let with = |fingerprint: &str, tables: &str| {
-        format!(
-            "max-buffered-bytes = \"1KiB\"\n[idempotency]\nfingerprint = \"{fingerprint}\"\n{tables}"
-        )
+        let table = format!("[idempotency]\nfingerprint = \"{fingerprint}\"\n{tables}");
+        format!("max-buffered-bytes = \"1KiB\"\n{table}")
     };
     let large = "max-fingerprint-body = \"1025B\"";
     let reason = "max-fingerprint-body: must be at most max-buffered-bytes";
