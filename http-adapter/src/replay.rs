@@ -61,8 +61,8 @@ impl<S: LeaseStore + Clone> Run<S> {
     /// kept while it passes, and is there for replays before its last byte leaves.
     pub(crate) async fn commit_and_keep<R>(
         &self,
-        right: Right,
-        terms: Terms,
+        right: &mut Right,
+        terms: &Terms,
         response: Response<R>,
     ) -> Response<ResponseBody<R>>
     where
