@@ -75,6 +75,18 @@ impl Copied {
     }
 }
 
+/// What a body says of itself before it is read.
+pub(crate) struct Hint {
+    pub(crate) size: SizeHint,
+    ended: bool,
+}
+
+impl Hint {
+    pub(crate) fn of(body: &impl Body) -> Self {
+        Self { size: body.size_hint(), ended: body.is_end_stream() }
+    }
+}
+
 /// What a body gives.
 type FrameOf<B> = Result<Frame<<B as Body>::Data>, <B as Body>::Error>;
 
@@ -117,10 +129,10 @@ pin_project! {
 }
 
 impl<R: Body> Streaming<R> {
-    pub(crate) fn new(rest: R, copied: Copied) -> Self {
+    pub(crate) fn new(rest: R, hint: Hint, copied: Copied) -> Self {
         Self {
-            ended: rest.is_end_stream(),
-            hint: rest.size_hint(),
+            ended: hint.ended,
+            hint: hint.size,
             rest,
             ahead: VecDeque::new(),
             failed: None,

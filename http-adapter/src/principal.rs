@@ -25,7 +25,14 @@ pub(crate) fn write_headers(
         }
         write_value(out, name.as_str().as_bytes());
         out.extend_from_slice(&count.to_le_bytes());
-        lines(name, head).for_each(|line| write_value(out, line));
+        for line in lines(name, head) {
+            write_value(out, line);
+            if *name == HOST {
+                // Hosts are the same in any letter case (RFC 3986, 3.2.2).
+                let start = out.len().saturating_sub(line.len());
+                out[start..].make_ascii_lowercase();
+            }
+        }
     }
     Ok(())
 }
@@ -42,7 +49,8 @@ pub(crate) fn write_value(out: &mut Vec<u8>, value: &[u8]) {
 fn lines<'a>(name: &HeaderName, head: RequestHead<'a>) -> impl Iterator<Item = &'a [u8]> {
     let authority = if *name == HOST { host(head.uri()) } else { None };
     let lines = head.headers().get_all(name).into_iter().map(|line| line.as_bytes());
-    authority.into_iter().chain(lines.filter(move |line| Some(*line) != authority))
+    let is_said = move |line: &[u8]| authority.is_some_and(|said| said.eq_ignore_ascii_case(line));
+    authority.into_iter().chain(lines.filter(move |line| !is_said(line)))
 }
 
 /// The host and port of a target that has them. A user and a password are no part of a host.
@@ -131,6 +139,9 @@ mod tests {
         assert_eq!(host("http://a:80/", &[]), plain);
         assert_eq!(host("http://a:80/", &["a:80"]), plain);
         assert_eq!(host("http://user:pass@a:80/", &[]), plain);
+        assert_eq!(host("/", &["A:80"]), plain);
+        assert_eq!(host("http://A:80/", &["a:80"]), plain);
+        assert_eq!(host("http://B/", &["A:80"]), host("http://b/", &["a:80"]));
         assert_ne!(host("http://b/", &["a:80"]), plain);
         assert_ne!(host("http://b/", &["a:80"]), host("http://b/", &[]));
         assert_ne!(host("/", &["a"]), plain);

@@ -4,7 +4,7 @@
 //! part of a body.
 
 use std::future::poll_fn;
-use std::panic::{AssertUnwindSafe, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
@@ -18,7 +18,7 @@ use http_body::Body;
 use leasehold::{Lease, LeaseStore, Outcome, Terms};
 
 use crate::body::ResponseBody;
-use crate::capture::{Copied, Keeper, Streaming};
+use crate::capture::{Copied, Hint, Keeper, Streaming};
 use crate::policy::{OnDisconnect, Policy};
 use crate::record::Record;
 use crate::run::{Right, Run};
@@ -62,8 +62,8 @@ impl<S: LeaseStore + Clone> Run<S> {
     /// kept while it passes, and is there for replays before its last byte leaves.
     pub(crate) async fn commit_and_keep<R>(
         &self,
-        right: Right,
-        terms: Terms,
+        right: &mut Right,
+        terms: &Terms,
         response: Response<R>,
     ) -> Response<ResponseBody<R>>
     where
@@ -73,11 +73,19 @@ impl<S: LeaseStore + Clone> Run<S> {
     {
         let (parts, body) = response.into_parts();
         let policy = &self.prepared.policy;
+        // A panic of the body's must find the lease settled (rule 4.5).
+        let hint = match catch_unwind(AssertUnwindSafe(|| Hint::of(&body))) {
+            Ok(hint) => hint,
+            Err(panic) => {
+                self.commit(right, terms, None).await;
+                resume_unwind(panic);
+            }
+        };
         let no_body = has_no_body(self.asker.is_head(), parts.status);
         let refused = parts.status.is_informational()
             || forbids_storing(&parts.headers)
             || parts.extensions.get::<NotReplayable>().is_some()
-            || (!no_body && body.size_hint().lower() > policy.max_replay_body as u64);
+            || (!no_body && hint.size.lower() > policy.max_replay_body as u64);
         if refused {
             self.commit(right, terms, None).await;
             return Response::from_parts(parts, ResponseBody::inner(body));
@@ -90,13 +98,13 @@ impl<S: LeaseStore + Clone> Run<S> {
         };
         let length = content_length(&parts.headers);
         if no_body {
-            keep_length(&mut record, length.or(body.size_hint().exact()));
+            keep_length(&mut record, length.or(hint.size.exact()));
             self.commit(right, terms, record.encode().map(Outcome::new)).await;
             return Response::from_parts(parts, ResponseBody::inner(body));
         }
         let copied = Copied::new(self.shared.budget.buffer(), policy.max_replay_body, length);
-        let mut body = Box::pin(Streaming::new(body, copied));
-        // A panic of the body's must find the lease settled (rule 4.5).
+        let mut body = Box::pin(Streaming::new(body, hint, copied));
+        // As above.
         let reading = AssertUnwindSafe(poll_fn(|cx| body.as_mut().poll_ready(cx)));
         if let Err(panic) = reading.catch_unwind().await {
             self.commit(right, terms, None).await;
@@ -138,9 +146,13 @@ impl<S: LeaseStore + Clone> Run<S> {
     }
 }
 
-/// Whether `Cache-Control` has `no-store`. Taking a quoted string for it errs on the safe side.
+/// Whether `Cache-Control` has `no-store`, an argument of which says nothing. Taking a quoted
+/// string for it errs on the safe side.
 fn forbids_storing(headers: &HeaderMap) -> bool {
-    tokens(headers, &CACHE_CONTROL).any(|token| token.eq_ignore_ascii_case(b"no-store"))
+    tokens(headers, &CACHE_CONTROL).any(|token| {
+        let name = token.split(|byte| *byte == b'=').next().unwrap_or_default();
+        name.trim_ascii().eq_ignore_ascii_case(b"no-store")
+    })
 }
 
 /// The comma-separated tokens of all of a header's lines.
@@ -240,6 +252,9 @@ mod tests {
             (&["private, No-Store , max-age=0"], true),
             (&["private", "no-store"], true),
             (&["private=\"x, no-store, y\""], true),
+            (&["no-store=\"x\""], true),
+            (&["private, No-Store = x"], true),
+            (&["no-cache=\"no-store-at-all\""], false),
             (&["no-cache"], false),
             (&["no-storey"], false),
             (&[], false),

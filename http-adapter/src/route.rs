@@ -9,6 +9,10 @@ use thiserror::Error;
 
 use crate::policy::Policy;
 
+mod dots;
+
+use dots::may_have_dot_segments;
+
 /// A pattern for paths (rule 2.5): exact (`/orders`), with segments that may be anything
 /// (`/orders/{id}`), or everything below a prefix (`/api/*`).
 ///
@@ -171,7 +175,7 @@ impl Routes {
     /// The number of the route that a raw path takes; none for the default.
     pub(crate) fn find(&self, path: &str) -> Option<usize> {
         self.table.iter().position(|route| {
-            route.pattern.matches(path) && (route.takes_dots || !has_dot_segments(path))
+            route.pattern.matches(path) && (route.takes_dots || !may_have_dot_segments(path))
         })
     }
 
@@ -187,29 +191,6 @@ impl Routes {
     fn at(&self, index: usize) -> Option<&Policy> {
         self.table.get(index).map(|route| &route.policy)
     }
-}
-
-/// Whether some service may read a segment of the path as `.` or `..`.
-///
-/// Wider than RFC 3986 on purpose: services differ in what they decode, take backslashes for
-/// slashes, and drop what follows a semicolon in a segment.
-fn has_dot_segments(path: &str) -> bool {
-    if !path.contains(['.', '%']) {
-        return false;
-    }
-    let plain = path
-        .replace("%2e", ".")
-        .replace("%2E", ".")
-        .replace("%2f", "/")
-        .replace("%2F", "/")
-        .replace("%5c", "/")
-        .replace("%5C", "/")
-        .replace("%3b", ";")
-        .replace("%3B", ";");
-    plain.split(['/', '\\']).any(|segment| {
-        let name = segment.split(';').next().unwrap_or_default();
-        name == "." || name == ".."
-    })
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use std::task::Poll;
 
 use bytes::Bytes;
 use futures_util::FutureExt;
+use futures_util::future::CatchUnwind;
 use http::{Request, Response};
 use http_body::Body;
 use leasehold::{AcquireError, Address, Lease, LeaseStore, Terms, Verdict};
@@ -58,8 +59,8 @@ pub(crate) struct Right {
     /// None if the store did not answer and the policy fails open (rule 3.8), or if the lease is
     /// out of reach. A success is then recorded under another one.
     pub(crate) grant: Option<Grant>,
-    /// The entry of the run, if the policy fails open.
-    pub(crate) open: Option<OpenRun>,
+    /// The entry of the run, if the policy fails open: for as long as this is there.
+    pub(crate) _open: Option<OpenRun>,
 }
 
 /// A lease that was granted, with what its handler sees of it.
@@ -71,14 +72,20 @@ pub(crate) struct Grant {
 }
 
 /// How a handler ended.
-enum End<R, E> {
-    Answered(Result<Response<R>, E>),
+enum End<T> {
+    Answered(T),
     Panicked(Box<dyn Any + Send>),
     /// The server has cut it.
     Cut,
     /// Its client has gone, and so it was dropped.
     Gone,
 }
+
+/// A handler whose panics are an end like others. After one nothing of it is looked at again.
+type Caught<F> = CatchUnwind<AssertUnwindSafe<F>>;
+
+/// How a handler ended, and with what.
+type Ended<R, E> = End<Result<Response<R>, E>>;
 
 impl<S> Run<S> {
     /// Ends when the client has gone, if its handler is to end then.
@@ -104,11 +111,14 @@ impl<S> Run<S> {
 impl<S: LeaseStore + Clone> Run<S> {
     /// Serves a request. The verdict is settled before this ends, and so before the response's
     /// head is sent (rule 4.4).
-    pub(crate) async fn serve<Svc, B, R>(
+    ///
+    /// What it calls takes what is large by reference: a future has room for its arguments twice.
+    #[expect(clippy::manual_async_fn, reason = "it would have room for its arguments twice")]
+    pub(crate) fn serve<Svc, B, R>(
         mut self,
-        inner: Svc,
+        mut inner: Svc,
         mut request: Request<RequestBody<B>>,
-    ) -> Result<Response<ResponseBody<R>>, Svc::Error>
+    ) -> impl Future<Output = Result<Response<ResponseBody<R>>, Svc::Error>>
     where
         Svc: Service<Request<RequestBody<B>>, Response = Response<R>>,
         Svc::Error: Send + 'static,
@@ -118,53 +128,46 @@ impl<S: LeaseStore + Clone> Run<S> {
         R::Data: From<Bytes>,
         R::Error: Send,
     {
-        let mut terms = Terms::new(self.prepared.policy.lease_ttl);
-        if self.prepared.policy.fingerprint != FingerprintMode::Off {
-            // Boxed, like what follows the handler, so that other requests have no room for it.
-            (request, terms.fingerprint) = match Box::pin(self.hold_back(request)).await {
-                Ok(held) => held,
+        async move {
+            let mut terms = Terms::new(self.prepared.policy.lease_ttl);
+            if self.prepared.policy.fingerprint != FingerprintMode::Off {
+                // Boxed, like what follows the handler, so that others have no room for it.
+                (request, terms.fingerprint) = match Box::pin(self.hold_back(request)).await {
+                    Ok(held) => held,
+                    Err(refusal) => return Ok(refusal.respond(&self.asker, &self.prepared.policy)),
+                };
+            }
+            let mut right = match self.acquire(terms).await {
+                Ok(right) => right,
                 Err(refusal) => return Ok(refusal.respond(&self.asker, &self.prepared.policy)),
             };
-        }
-        let right = match self.acquire(terms).await {
-            Ok(right) => right,
-            Err(refusal) => return Ok(refusal.respond(&self.asker, &self.prepared.policy)),
-        };
-        self.ledger.begin();
-        let Right { grant, open } = right;
-        match &grant {
-            Some(grant) => {
-                request.extensions_mut().insert(grant.held.clone());
+            self.ledger.begin();
+            note(&right, &mut request);
+            let kept = right.grant.take().map(|grant| self.shared.pacemaker.keep(grant));
+            let end = match self.call(&mut inner, request) {
+                Ok(handler) => self.handle(pin!(Some(handler))).await,
+                Err(end) => end,
+            };
+            let verdict = self.verdict(&end);
+            self.prepared.handles.count_verdict(verdict);
+            tracing::debug!(address = %self.address, ?verdict, "the handler has ended");
+            if let Some(kept) = kept {
+                right.grant = kept.take_back(verdict != Verdict::Hold).await;
             }
-            None => {
-                // Another layer's lease would be one of another key.
-                request.extensions_mut().remove::<HeldLease>();
-                request.extensions_mut().insert(Unleased);
+            let end = match self.to_be_kept(end, verdict) {
+                Ok(response) => {
+                    return Ok(Box::pin(self.commit_and_keep(&mut right, &terms, response)).await);
+                }
+                Err(end) => end,
+            };
+            self.settle(&mut right, &terms, verdict).await;
+            match end {
+                End::Answered(answer) => answer.map(|response| response.map(ResponseBody::from)),
+                End::Panicked(panic) => resume_unwind(panic),
+                End::Cut => Ok(Problem::gateway_timeout().respond(&self.asker)),
+                // Nobody reads it.
+                End::Gone => Ok(Problem::internal().respond(&self.asker)),
             }
-        }
-        let kept = grant.map(|grant| self.shared.pacemaker.keep(grant));
-        let end = self.handle(inner, request).await;
-        let verdict = self.verdict(&end);
-        self.prepared.handles.count_verdict(verdict);
-        tracing::debug!(address = %self.address, ?verdict, "the handler has ended");
-        let grant = match kept {
-            Some(kept) => kept.take_back(verdict != Verdict::Hold).await,
-            None => None,
-        };
-        let right = Right { grant, open };
-        let end = match self.to_be_kept(end, verdict) {
-            Ok(response) => {
-                return Ok(Box::pin(self.commit_and_keep(right, terms, response)).await);
-            }
-            Err(end) => end,
-        };
-        self.settle(right, terms, verdict).await;
-        match end {
-            End::Answered(answer) => answer.map(|response| response.map(ResponseBody::from)),
-            End::Panicked(panic) => resume_unwind(panic),
-            End::Cut => Ok(Problem::gateway_timeout().respond(&self.asker)),
-            // Nobody reads it.
-            End::Gone => Ok(Problem::internal().respond(&self.asker)),
         }
     }
 
@@ -172,9 +175,9 @@ impl<S: LeaseStore + Clone> Run<S> {
     /// code in a trailer, and those are not kept.
     fn to_be_kept<R, E>(
         &self,
-        end: End<Passed<R>, E>,
+        end: Ended<Passed<R>, E>,
         verdict: Verdict,
-    ) -> Result<Response<R>, End<Passed<R>, E>> {
+    ) -> Result<Response<R>, Ended<Passed<R>, E>> {
         let End::Answered(Ok(response)) = end else { return Err(end) };
         let policy = &self.prepared.policy;
         let keeps = policy.duplicate == Duplicate::Replay
@@ -196,13 +199,13 @@ impl<S: LeaseStore + Clone> Run<S> {
         }
         if asked.is_unprotected() {
             self.fail_open(&asked.answer);
-            return Ok(Right { grant: None, open: asked.open });
+            return Ok(Right { grant: None, _open: asked.open });
         }
         let lease = admit(asked.answer, &self.prepared, self.owner)?;
         let held = HeldLease::new(&lease, self.address, Arc::clone(&self.prepared));
         tracing::debug!(address = %self.address, token = %lease.token(), "granted");
         let grant = Grant { lease, held, since: asked.since };
-        Ok(Right { grant: Some(grant), open: asked.open })
+        Ok(Right { grant: Some(grant), _open: asked.open })
     }
 
     fn fail_open(&self, answer: &Answer) {
@@ -250,48 +253,78 @@ impl<S: LeaseStore + Clone> Run<S> {
         }
     }
 
-    /// Runs the handler to its end, and drops it.
-    async fn handle<Svc, B, R>(
+    /// Calls the handler, unless its client has gone before that.
+    fn call<Svc: Service<Req>, Req, T>(
         &self,
-        mut inner: Svc,
-        request: Request<RequestBody<B>>,
-    ) -> End<Passed<R>, Svc::Error>
+        inner: &mut Svc,
+        request: Req,
+    ) -> Result<Caught<Svc::Future>, End<T>> {
+        if self.client_left().now_or_never().is_some() {
+            return Err(End::Gone);
+        }
+        match catch_unwind(AssertUnwindSafe(|| inner.call(request))) {
+            Ok(handler) => Ok(AssertUnwindSafe(handler).catch_unwind()),
+            Err(panic) => Err(End::Panicked(panic)),
+        }
+    }
+
+    /// Runs the handler to its end, and drops it.
+    async fn handle<F, R, E>(&self, handler: Pin<&mut Option<F>>) -> Ended<Passed<R>, E>
     where
-        Svc: Service<Request<RequestBody<B>>, Response = Response<R>>,
+        F: Future<Output = Result<Result<Response<R>, E>, Box<dyn Any + Send>>>,
         R: Body,
         R::Data: From<Bytes>,
     {
-        let (policy, budget) = (&self.prepared.policy, &self.shared.budget);
-        let handler = async move {
-            let response = inner.call(request).await?;
-            if grpc::is_to_be_held(&response, policy) {
-                // Boxed, so that others do not carry it. The beginning of such a body is a part of
-                // the handler: its lease is kept, and a panic of it counts.
-                return Ok(Box::pin(grpc::hold(response, policy, budget)).await);
+        match self.watch(handler).await {
+            End::Answered(Ok(response)) => {
+                if grpc::is_to_be_held(&response, &self.prepared.policy) {
+                    // Boxed, so that others do not carry it.
+                    return Box::pin(self.hold_response(response)).await;
+                }
+                End::Answered(Ok(response.map(Passed::Whole)))
             }
-            Ok(response.map(Passed::Whole))
-        };
-        // After a panic nothing of the handler is looked at again.
-        let handler = AssertUnwindSafe(handler).catch_unwind();
-        let mut handler = pin!(Some(handler));
+            End::Answered(Err(error)) => End::Answered(Err(error)),
+            End::Panicked(panic) => End::Panicked(panic),
+            End::Cut => End::Cut,
+            End::Gone => End::Gone,
+        }
+    }
+
+    /// Holds a response of gRPC. The beginning of such a body is a part of the handler: its lease
+    /// is kept, and a panic of it counts.
+    async fn hold_response<R, E>(&self, response: Response<R>) -> Ended<Passed<R>, E>
+    where
+        R: Body,
+        R::Data: From<Bytes>,
+    {
+        let held = grpc::hold(response, &self.prepared.policy, &self.shared.budget);
+        let held = AssertUnwindSafe(held.map(Ok)).catch_unwind();
+        self.watch(pin!(Some(held))).await
+    }
+
+    /// Waits for the end of what runs, and drops it.
+    async fn watch<F, T>(&self, mut running: Pin<&mut Option<F>>) -> End<T>
+    where
+        F: Future<Output = Result<T, Box<dyn Any + Send>>>,
+    {
         let end = tokio::select! {
             biased;
             // First: a handler is not polled again once its client has gone.
             () = self.client_left() => End::Gone,
-            end = ended(handler.as_mut()) => match end {
+            end = ended(running.as_mut()) => match end {
                 Ok(answer) => End::Answered(answer),
                 Err(panic) => End::Panicked(panic),
             },
             () = self.place.cut() => End::Cut,
         };
         // It may panic here too, and its lease is not settled yet.
-        if catch_unwind(AssertUnwindSafe(|| handler.set(None))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| running.set(None))).is_err() {
             tracing::error!(address = %self.address, "a handler panicked when it was dropped");
         }
         end
     }
 
-    fn verdict<R, E: Send + 'static>(&self, end: &End<R, E>) -> Verdict {
+    fn verdict<R, E: Send + 'static>(&self, end: &Ended<R, E>) -> Verdict {
         let policy = &self.prepared.policy;
         let judge = Judge { policy, classifier: self.shared.classifier() };
         match end {
@@ -300,6 +333,20 @@ impl<S: LeaseStore + Clone> Run<S> {
             End::Panicked(panic) => judge.of_panic(&**panic),
             End::Cut => verdict::of_unknown(policy),
             End::Gone => Verdict::Release,
+        }
+    }
+}
+
+/// Notes in a request by what right it runs.
+fn note<B>(right: &Right, request: &mut Request<B>) {
+    match &right.grant {
+        Some(grant) => {
+            request.extensions_mut().insert(grant.held.clone());
+        }
+        None => {
+            // Another layer's lease would be one of another key.
+            request.extensions_mut().remove::<HeldLease>();
+            request.extensions_mut().insert(Unleased);
         }
     }
 }

@@ -16,13 +16,13 @@ use crate::timed::{Slow, timed};
 impl<S: LeaseStore + Clone> Run<S> {
     /// Settles the lease. A failure is counted and logged; a commit is then repeated in the
     /// background, and after anything else the lease ends by itself.
-    pub(crate) async fn settle(&self, right: Right, terms: Terms, verdict: Verdict) {
-        match (right.grant, verdict) {
-            (grant, Verdict::Commit) => {
-                self.commit(Right { grant, open: right.open }, terms, None).await;
+    pub(crate) async fn settle(&self, right: &mut Right, terms: &Terms, verdict: Verdict) {
+        match (&mut right.grant, verdict) {
+            (_, Verdict::Commit) => {
+                self.commit(right, terms, None).await;
             }
-            (Some(mut grant), Verdict::Release) => self.release(&mut grant).await,
-            (Some(mut grant), Verdict::Hold) => self.hold(&mut grant).await,
+            (Some(grant), Verdict::Release) => self.release(grant).await,
+            (Some(grant), Verdict::Hold) => self.hold(grant).await,
             // The store knows nothing of the run, so the key is free once the store is back; or has
             // a lease that nobody here reaches any more, and which ends by itself.
             (None, Verdict::Release | Verdict::Hold) => {}
@@ -30,23 +30,22 @@ impl<S: LeaseStore + Clone> Run<S> {
     }
 
     /// Keeps the key, with what the run left; gives the lease back if the store has said so. Where
-    /// it has not, the commit is repeated in the background.
+    /// it has not, the commit is repeated in the background. The entry of a run that may have no
+    /// lease stays with the caller: at no moment does this process know nothing of the key.
     pub(crate) async fn commit(
         &self,
-        right: Right,
-        terms: Terms,
+        right: &mut Right,
+        terms: &Terms,
         outcome: Option<Outcome>,
     ) -> Option<Lease> {
-        // Dropped at the end: at no moment does this process know nothing of the key.
-        let Right { grant, open: _open } = right;
-        let Some(mut grant) = grant else {
-            self.ledger.pending.record(self.address, &self.prepared, terms, outcome);
+        let Some(grant) = &mut right.grant else {
+            self.ledger.pending.record(self.address, &self.prepared, *terms, outcome);
             return None;
         };
         let ttl = self.prepared.policy.ttl;
         let call = self.shared.store().commit(&mut grant.lease, outcome.clone(), ttl);
         match timed(Verb::Commit, &self.prepared, call).await {
-            Ok(Ok(())) => return Some(grant.lease),
+            Ok(Ok(())) => return right.grant.take().map(|grant| grant.lease),
             Ok(Err(error @ CommitError::Unavailable(_))) => self.commit_failed(&error),
             Ok(Err(error)) => {
                 if matches!(error, CommitError::Superseded) {
@@ -57,7 +56,8 @@ impl<S: LeaseStore + Clone> Run<S> {
             }
             Err(slow @ Slow) => self.commit_failed(&slow),
         }
-        self.ledger.pending.commit(self.address, &self.prepared, &terms, grant, outcome);
+        let grant = right.grant.take()?;
+        self.ledger.pending.commit(self.address, &self.prepared, terms, grant, outcome);
         None
     }
 

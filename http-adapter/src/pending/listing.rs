@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use leasehold::{Address, Admission, Fingerprint, Outcome, Terms};
-use tokio::sync::Notify;
+use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
 use crate::by_address::ByAddress;
@@ -31,8 +31,15 @@ pub(super) struct Listing {
 }
 
 #[derive(Debug)]
+struct Entry {
+    success: Success,
+    /// Becomes true when the key is forgotten.
+    forgotten: watch::Sender<bool>,
+}
+
+#[derive(Debug)]
 struct Shared {
-    successes: ByAddress<Success>,
+    successes: ByAddress<Entry>,
     /// Locked before a part of `successes`, never after it.
     tally: Mutex<Tally>,
     /// Most successes and outcomes, counted together.
@@ -73,8 +80,8 @@ impl Listing {
         while tally.places() >= self.shared.max {
             let (oldest, id) = tally.outcomes.pop_front()?;
             let mut successes = self.shared.successes.lock(&oldest);
-            if let Some(listed) = successes.get_mut(&oldest).filter(|listed| listed.id == id) {
-                listed.outcome = None;
+            if let Some(entry) = successes.get_mut(&oldest).filter(|entry| entry.success.id == id) {
+                entry.success.outcome = None;
             }
         }
         tally.successes += 1;
@@ -84,15 +91,24 @@ impl Listing {
         } else if success.outcome.is_some() {
             tally.outcomes.push_back((address, id));
         }
-        self.shared.successes.lock(&address).insert(address, success);
+        let forgotten = watch::Sender::new(false);
+        let told = forgotten.subscribe();
+        self.shared.successes.lock(&address).insert(address, Entry { success, forgotten });
         drop(tally);
-        Some(Listed { listing: self.clone(), address, id })
+        Some(Listed { listing: self.clone(), address, id, forgotten: told })
+    }
+
+    /// Takes a key's success off the list, and tells whoever repeats it. False if there is none.
+    pub(super) fn forget(&self, address: &Address) -> bool {
+        let Some(entry) = self.shared.successes.lock(address).remove(address) else { return false };
+        entry.forgotten.send_replace(true);
+        true
     }
 
     /// What a duplicate of a pending success gets.
     pub(super) fn completed(&self, address: &Address, terms: &Terms) -> Option<Admission> {
         let successes = self.shared.successes.lock(address);
-        let success = successes.get(address)?;
+        let success = &successes.get(address)?.success;
         if differ(success.fingerprint, terms.fingerprint) {
             return Some(Admission::Mismatch);
         }
@@ -128,13 +144,28 @@ pub(super) struct Listed {
     listing: Listing,
     pub(super) address: Address,
     id: u128,
+    forgotten: watch::Receiver<bool>,
 }
 
 impl Listed {
     /// Its outcome, unless there was none or it was dropped.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let successes = self.listing.shared.successes.lock(&self.address);
-        successes.get(&self.address).filter(|success| success.id == self.id)?.outcome.clone()
+        let entry = successes.get(&self.address).filter(|entry| entry.success.id == self.id)?;
+        entry.success.outcome.clone()
+    }
+
+    /// Whether its key was forgotten since.
+    pub(super) fn is_forgotten(&self) -> bool {
+        *self.forgotten.borrow()
+    }
+
+    /// Ends when its key is forgotten.
+    pub(super) async fn forgotten(&self) {
+        if self.forgotten.clone().wait_for(|forgotten| *forgotten).await.is_err() {
+            // A later success has taken its place.
+            std::future::pending().await
+        }
     }
 }
 
@@ -145,7 +176,7 @@ impl Drop for Listed {
         tally.outcomes.retain(|(_, id)| *id != self.id);
         let mut successes = self.listing.shared.successes.lock(&self.address);
         // A later success of the same key has taken its place.
-        if successes.get(&self.address).is_some_and(|success| success.id == self.id) {
+        if successes.get(&self.address).is_some_and(|entry| entry.success.id == self.id) {
             successes.remove(&self.address);
         }
         if tally.successes == 0 {
@@ -235,6 +266,25 @@ mod tests {
         assert!((&mut empty).now_or_never().is_none());
         drop(second);
         empty.await;
+    }
+
+    #[tokio::test]
+    async fn what_is_forgotten_is_listed_no_more_and_leaves_its_place() {
+        let listing = Listing::new(2);
+        assert!(!listing.forget(&address(1)));
+        let first = listing.enlist(address(1), success(1, "one")).expect("room");
+        assert!(first.forgotten().now_or_never().is_none());
+        assert!(listing.forget(&address(1)) && !listing.forget(&address(1)));
+        assert_eq!((replayed(&listing, 1), first.outcome()), (None, None));
+        first.forgotten().await;
+        // Until it is dropped it is one that is pending.
+        assert_eq!(listing.count(), 1);
+        drop(first);
+        assert_eq!(listing.tally().places(), 0);
+        let older = listing.enlist(address(1), success(2, "")).expect("room");
+        let newer = listing.enlist(address(1), success(3, "")).expect("room");
+        assert!(listing.forget(&address(1)));
+        assert_eq!((older.is_forgotten(), newer.is_forgotten()), (false, true));
     }
 
     #[tokio::test]

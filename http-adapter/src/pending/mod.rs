@@ -7,6 +7,7 @@ mod listing;
 mod repeat;
 mod worker;
 
+use leasehold::Address;
 use listing::Listing;
 pub(crate) use worker::Pending;
 
@@ -26,6 +27,13 @@ impl PendingCommits {
     #[must_use]
     pub fn count(&self) -> usize {
         self.listing.count()
+    }
+
+    /// Gives up what is pending for a key, which is answered as completed no longer: for an
+    /// operator who makes the store forget it. To be called before the store is, so that nothing
+    /// that was pending can bring the key back. False if there was nothing.
+    pub fn forget(&self, address: &Address) -> bool {
+        self.listing.forget(address)
     }
 
     /// Waits until there is none: each was recorded, or given up.

@@ -76,10 +76,22 @@ impl Job {
                 self.give_up("its time is over");
                 return;
             }
-            sleep_until((now + pauses.next()).min(self.until)).await;
-            if matches!(self.task, Task::Record(_))
+            tokio::select! {
+                biased;
+                () = self.listed.forgotten() => {}
+                () = sleep_until((now + pauses.next()).min(self.until)) => {}
+            }
+            let is_forgotten = self.listed.is_forgotten();
+            if !is_forgotten
+                && matches!(self.task, Task::Record(_))
                 && matches!(self.acquire(store, late_grace).await, Attempted::Done)
             {
+                return;
+            }
+            // Looked at between a grant and its commit: a lease from before the store has forgotten
+            // the key is superseded by that, and under one from after it nothing may be committed.
+            if is_forgotten || self.listed.is_forgotten() {
+                self.free(store).await;
                 return;
             }
             if matches!(self.commit(store).await, Attempted::Done) {
@@ -124,6 +136,16 @@ impl Job {
             Ok(Ok(Admission::InFlight { .. }) | Err(_)) | Err(Slow) => {}
         }
         Attempted::Again
+    }
+
+    /// Gives up, and gives a lease back that was only granted to record what is forgotten.
+    async fn free<S: LeaseStore>(&mut self, store: &S) {
+        tracing::info!(address = %self.listed.address, "a pending commit was forgotten");
+        if let Task::Record(Some(lent)) = &mut self.task {
+            let call = store.release(&mut lent.grant.lease);
+            // Where that fails it ends by itself.
+            let _freed = patiently(Verb::Release, &self.prepared, call).await;
+        }
     }
 
     /// Commits, if there is a lease.

@@ -103,11 +103,46 @@ fn dot_segments_never_become_exempt_in_any_encoding() {
         "/free/x%5C..%5ca",
         "/free/..;v=1/a",
         "/free/..%3Bv/a",
+        "/free/%2e%2e%2fx",
+        "/free/..%00/x",
+        "/free/..%00x/a",
+        "/free/%00../a",
+        "/free/.%00./a",
+        "/free/..%09/a",
+        "/free/..%20/a",
+        "/free/..%0d%0ax/a",
+        "/free/..%7f/a",
+        "/free/..%3f/a",
+        "/free/..%23/a",
+        "/free/%252e%252e/a",
+        "/free/%25252e%25252e/a",
+        "/free/%2525252525252e/a",
+        "/free/x%252f..%252fa",
+        "/free/%c0%ae%c0%ae/a",
+        "/free/x%c0%af../a",
+        "/free/%u002e%u002e/a",
+        "/free/%2",
+        "/free/x%",
+        "/free/100%25",
+        "/free/%ef%bc%8e%ef%bc%8e/a",
+        "/free/%e2%80%a5/a",
+        "/free/x%ef%bc%8f..%ef%bc%8fa",
+        "/free/..%c2%85/a",
+        "/free/..%c2%a0/a",
     ] {
         assert!(routes.policy(path).enabled, "{path}");
     }
-    for path in ["/free/...", "/free/.a", "/free/a.", "/free/a..b", "/free/%2e%2e%2e", "/free/;.."]
-    {
+    for path in [
+        "/free/...",
+        "/free/.a",
+        "/free/a.",
+        "/free/a..b",
+        "/free/%2e%2e%2e",
+        "/free/;..",
+        "/free/a%20b.html",
+        "/free/%e4%b8%ad%e6%96%87",
+        "/free/a%2fb",
+    ] {
         assert!(!routes.policy(path).enabled, "{path}");
     }
 }

@@ -1,6 +1,7 @@
 //! A plain client: one request on a connection of its own, and a raw one for what is not plain.
 
 use std::net::SocketAddr;
+use std::time::Duration;
 
 use bytes::Bytes;
 use http::{HeaderMap, Method, Request, StatusCode};
@@ -10,6 +11,9 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
 
 use super::soon;
+
+/// How long nothing moves where something is stuck.
+const STUCK: Duration = Duration::from_millis(300);
 
 /// A whole response.
 #[derive(Clone, Debug)]
@@ -163,6 +167,24 @@ impl Raw {
             while self.stream.write_all(many.as_bytes()).await.is_ok() {}
         })
         .await;
+    }
+
+    /// Repeats `text` until nobody takes any more of it for a while.
+    pub(super) async fn send_until_stuck(&mut self, text: &str) {
+        let many = text.repeat(1 << 16);
+        let sending = async {
+            while let Ok(taken) =
+                tokio::time::timeout(STUCK, self.stream.write(many.as_bytes())).await
+            {
+                assert!(taken.expect("open") > 0);
+            }
+        };
+        soon("a place where nothing moves", sending).await;
+    }
+
+    /// Breaks the connection: the other side hears of it before it has read what was sent.
+    pub(super) fn reset(self) {
+        self.stream.set_zero_linger().expect("open");
     }
 
     /// Reads until `text` has come, and gives everything up to its end.

@@ -133,6 +133,90 @@ async fn runs_again_after_any(gateway: &Gateway, listener: &TcpListener, key: &s
     assert_eq!(again.await.expect("ran").status, 201);
 }
 
+/// The head of an upload that is larger than all buffers on the way.
+fn large_post(key: &str) -> String {
+    format!(
+        "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n\
+         Content-Length: 100000000\r\n\r\n"
+    )
+}
+
+#[tokio::test]
+async fn cancel_notices_a_client_that_breaks_while_the_upstream_reads_nothing() {
+    let (listener, gateway) = start(CANCEL).await;
+    let key = new_key();
+    let mut client = Raw::open(gateway.address).await;
+    client.send(&large_post(&key)).await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    client.send_until_stuck("x").await;
+    client.reset();
+    released(&gateway).await;
+    upstream.rest().await;
+    runs_again(&gateway, &listener, &key).await;
+}
+
+#[tokio::test]
+async fn cancel_notices_the_end_of_input_behind_a_stray_byte_or_another_request() {
+    let (listener, gateway) = start(CANCEL).await;
+    for behind in ["x", "GET / HTTP/1.1\r\nHost: a\r\n\r\n"] {
+        let released = gateway.metric(RELEASED).await;
+        let mut client = Raw::open(gateway.address).await;
+        client.send(&format!("{}{behind}", post("/orders", &new_key()))).await;
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("\r\n\r\n{}").await;
+        client.close().await;
+        assert_eq!(upstream.rest().await, "", "{behind:?}");
+        soon("the release", async {
+            while gateway.metric(RELEASED).await == released {
+                tokio::task::yield_now().await;
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test]
+async fn what_passes_unprotected_ends_with_its_client_behind_a_stray_byte_too() {
+    let (listener, gateway) = start("").await;
+    let mut client = Raw::open(gateway.address).await;
+    client.send("GET /events HTTP/1.1\r\nHost: a\r\n\r\nx").await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    upstream.send("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n").await;
+    client.until("1\r\na\r\n").await;
+    drop(client);
+    assert_eq!(upstream.rest().await, "");
+}
+
+#[tokio::test]
+async fn finish_passes_a_whole_upload_on_though_its_client_has_left_meanwhile() {
+    let (listener, gateway) = start("").await;
+    let key = new_key();
+    let mut client = Raw::open(gateway.address).await;
+    // Far more than is read before the upstream takes any of it, and less than the buffers hold.
+    let body = "x".repeat(1_000_000);
+    client
+        .send(&format!(
+            "POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n\
+             Content-Length: 1000000\r\n\r\n{body}"
+        ))
+        .await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    client.end().await;
+    let again = Call::post("/orders", &key);
+    assert_eq!(again.clone().send(gateway.address).await.kind(), "in-flight");
+    upstream.until(&body).await;
+    upstream.send(CREATED).await;
+    soon("the commit", async {
+        while again.clone().send(gateway.address).await.kind() != "duplicate" {
+            tokio::task::yield_now().await;
+        }
+    })
+    .await;
+}
+
 #[tokio::test]
 async fn a_route_that_cancels_leaves_its_neighbours_to_finish() {
     let (listener, gateway) =

@@ -83,6 +83,41 @@ async fn sigterm_lets_streams_of_http2_finish() {
 }
 
 #[tokio::test]
+async fn tunnels_live_until_the_grace_ends_or_they_do() {
+    const UPGRADE: &str = "Connection: Upgrade\r\nUpgrade: chat\r\n\r\n";
+    for cut in [false, true] {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.expect("a port");
+        let address = listener.local_addr().expect("an address");
+        let top = "shutdown-grace = \"1h\"";
+        let mut gateway = Gateway::start_with(address, top, "", &[]).await;
+        let mut client = Raw::open(gateway.address).await;
+        client.send(&format!("GET /chat HTTP/1.1\r\nHost: a\r\n{UPGRADE}")).await;
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("\r\n\r\n").await;
+        upstream.send(&format!("HTTP/1.1 101 Switching Protocols\r\n{UPGRADE}")).await;
+        client.until("\r\n\r\n").await;
+        let mut idle = Raw::open(gateway.address).await;
+        idle.send("GET / HTTP/1.1\r\n").await;
+        gateway.terminate().await;
+        closed(&gateway).await;
+        // By now everything else has ended.
+        idle.rest().await;
+        client.send("ping").await;
+        upstream.until("ping").await;
+        upstream.send("pong").await;
+        client.until("pong").await;
+        if cut {
+            gateway.terminate().await;
+        } else {
+            drop(upstream);
+        }
+        assert_eq!(client.rest().await, "");
+        assert_eq!(gateway.ended().await, Some(0));
+        assert!(!gateway.log().contains("not every connection ended"));
+    }
+}
+
+#[tokio::test]
 async fn the_grace_ends_and_what_is_left_is_cut() {
     let upstream = Upstream::start().await;
     let top = "shutdown-grace = \"300ms\"";

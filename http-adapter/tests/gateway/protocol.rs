@@ -144,9 +144,15 @@ async fn protected_upgrades_and_those_to_http_are_dropped() {
     let key = new_key();
     let protected = format!("Idempotency-Key: {key}\r\nContent-Length: 0\r\n{UPGRADE}");
     let to_http = "Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n";
-    for (method, headers) in
-        [("POST", protected.as_str()), ("GET", to_http), ("GET", "Upgrade: chat\r\n")]
-    {
+    let quoted = "Connection: Upgrade\r\nUpgrade: \"h2c\"\r\n";
+    let other_case = "Connection: Upgrade\r\nUpgrade: chat, H2C\r\n";
+    for (method, headers) in [
+        ("POST", protected.as_str()),
+        ("GET", to_http),
+        ("GET", quoted),
+        ("GET", other_case),
+        ("GET", "Upgrade: chat\r\n"),
+    ] {
         let mut client = Raw::open(gateway.address).await;
         client.send(&format!("{method} / HTTP/1.1\r\nHost: a\r\n{headers}\r\n")).await;
         let mut upstream = Raw::accept(&listener).await;
@@ -157,6 +163,18 @@ async fn protected_upgrades_and_those_to_http_are_dropped() {
         assert!(client.until("\r\n\r\n").await.starts_with("HTTP/1.1 502 "));
     }
     assert_eq!(Call::post("/", &key).send(gateway.address).await.kind(), "in-flight");
+}
+
+#[tokio::test]
+async fn a_switch_to_http_in_place_of_what_was_asked_for_is_no_tunnel() {
+    let (listener, gateway) = start().await;
+    let mut client = Raw::open(gateway.address).await;
+    client.send(&format!("GET /chat HTTP/1.1\r\nHost: a\r\n{UPGRADE}\r\n")).await;
+    let mut upstream = Raw::accept(&listener).await;
+    upstream.until("\r\n\r\n").await;
+    let switch = "HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: \"h2c\"\r\n\r\n";
+    upstream.send(switch).await;
+    assert!(client.until("\r\n\r\n").await.starts_with("HTTP/1.1 502 "));
 }
 
 #[tokio::test]

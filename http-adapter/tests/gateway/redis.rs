@@ -137,6 +137,28 @@ async fn without_its_server_a_gateway_refuses_or_fails_open_and_recovers() {
 }
 
 #[tokio::test]
+async fn what_is_forgotten_while_the_server_is_away_is_not_recorded_later() {
+    let (upstream, redis) = (Upstream::start().await, Server::start(&[]));
+    let settings = on(&redis.url(), "store-timeout = \"200ms\"\nfail-open = true");
+    let gateway = Gateway::start(upstream.address, &settings).await;
+    let admin = gateway.admin.expect("an admin address").to_string();
+    let of_gateway = ["--config", gateway.config(), "--admin", &admin];
+    redis.kill();
+    let call = Call::post("/orders", &new_key()).case("away");
+    assert_eq!(call.clone().send(gateway.address).await.status, 201);
+    assert!(is(&call.clone().send(gateway.address).await, 409, "duplicate"));
+    // The server has to be told again, the gateway has not.
+    assert_eq!(ask("forget", &of_gateway, &call.key()).await.1, Some(1));
+    upstream.script("away", Script::status(500));
+    assert_eq!(call.clone().send(gateway.address).await.status, 500);
+    redis.start_again();
+    ready(&gateway).await;
+    assert_eq!(ask("peek", &of_gateway, &call.key()).await, ("free\n".to_owned(), Some(3)));
+    assert_eq!(call.send(gateway.address).await.status, 500);
+    assert_eq!(upstream.runs("away"), 3);
+}
+
+#[tokio::test]
 async fn records_are_asked_of_the_gateway_or_of_the_store_itself() {
     let (upstream, redis) = (Upstream::start().await, Server::start(&[]));
     let url = redis.url();

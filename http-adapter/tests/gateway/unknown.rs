@@ -58,6 +58,22 @@ async fn an_unknown_outcome_may_be_released_by_configuration() {
 }
 
 #[tokio::test]
+async fn a_response_whose_head_is_too_large_is_502_and_never_runs_again() {
+    let large = format!("x-large: {}\r\n", "x".repeat(200_000));
+    let many: String = (0..300).map(|number| format!("x-{number}: {number}\r\n")).collect();
+    for headers in [large, many] {
+        let (listener, gateway) = start("", "duplicate = \"replay\"\nhold-ttl = \"10ms\"").await;
+        let key = new_key();
+        let call = post(&gateway, &key);
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("\r\n\r\n{}").await;
+        upstream.send(&format!("HTTP/1.1 201 X\r\n{headers}Content-Length: 0\r\n\r\n")).await;
+        assert_eq!(kind(call).await, of(502, "bad-gateway"));
+        assert_eq!(kind(post(&gateway, &key)).await, of(409, "not-replayable"));
+    }
+}
+
+#[tokio::test]
 async fn a_held_key_is_free_after_its_time() {
     let (listener, gateway) = start("", "hold-ttl = \"300ms\"").await;
     let key = new_key();
@@ -155,6 +171,33 @@ async fn an_upload_that_its_client_broke_off_frees_the_key() {
 }
 
 #[tokio::test]
+async fn an_upload_that_its_client_broke_off_frees_the_key_though_the_upstream_reads_nothing() {
+    for breaks in [false, true] {
+        let (listener, gateway) = start("upstream-timeout = \"1s\"", "hold-ttl = \"1h\"").await;
+        let key = new_key();
+        let mut client = Raw::open(gateway.address).await;
+        let head = format!("POST /orders HTTP/1.1\r\nHost: a\r\nIdempotency-Key: {key}\r\n");
+        client.send(&format!("{head}Content-Length: 100000000\r\n\r\n")).await;
+        let mut upstream = Raw::accept(&listener).await;
+        upstream.until("\r\n\r\n").await;
+        client.send_until_stuck("x").await;
+        if breaks {
+            client.reset();
+        } else {
+            drop(client);
+        }
+        let served = tokio::spawn(async move {
+            let mut upstream = Raw::accept(&listener).await;
+            upstream.until("\r\n\r\n{}").await;
+            upstream.send(CREATED).await;
+        });
+        let freed = async { while kind(post(&gateway, &key)).await != of(201, "") {} };
+        soon("the release", freed).await;
+        served.await.expect("served");
+    }
+}
+
+#[tokio::test]
 async fn an_upload_that_takes_too_long_is_408_and_frees_the_key() {
     let (listener, gateway) = start("body-read-timeout = \"300ms\"", "").await;
     let key = new_key();
@@ -193,6 +236,8 @@ async fn the_upstreams_own_verdict_wins_and_is_not_passed_on() {
         (200, "hold", (409, "in-flight")),
         (500, "commit", (409, "duplicate")),
         (500, "perhaps", (500, "")),
+        (500, "commit, commit", (409, "duplicate")),
+        (200, "commit, release", (409, "in-flight")),
     ] {
         let case = format!("{status}-{verdict}");
         let script = Script::status(status).header("idempotency-verdict", verdict);

@@ -60,14 +60,17 @@ async fn waiters_run_one_by_one_as_the_ones_before_them_fail() {
 async fn a_waiter_that_closes_its_connection_never_runs() {
     let (upstream, gateway, open, call, first) = busy(WAIT).await;
     let key = call.key();
-    let mut gone = Raw::open(gateway.address).await;
-    gone.send(&format!(
-        "POST /orders HTTP/1.1\r\nHost: shop.test\r\nIdempotency-Key: {key}\r\nX-Case: case\r\n\
-         Content-Length: 0\r\n\r\n"
-    ))
-    .await;
-    acquires(&gateway, 3.0).await;
-    gone.close().await;
+    // By itself, and before another request.
+    for (behind, asked) in [("", 3.0), ("GET / HTTP/1.1\r\nHost: a\r\n\r\n", 5.0)] {
+        let mut gone = Raw::open(gateway.address).await;
+        gone.send(&format!(
+            "POST /orders HTTP/1.1\r\nHost: shop.test\r\nIdempotency-Key: {key}\r\n\
+             X-Case: case\r\nContent-Length: 0\r\n\r\n{behind}"
+        ))
+        .await;
+        acquires(&gateway, asked).await;
+        gone.close().await;
+    }
     open.add_permits(1);
     assert_eq!(first.await.expect("ran").status, 500);
     upstream.script("case", Script::status(201));

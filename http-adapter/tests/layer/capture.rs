@@ -309,8 +309,19 @@ async fn a_shutdown_ends_the_reading_on() {
 
 #[tokio::test]
 async fn a_body_that_panics_finds_its_lease_settled() {
-    #[derive(Debug)]
-    struct Panicking;
+    /// Panics in one of its methods.
+    #[derive(Clone, Copy, Debug, PartialEq)]
+    enum Panicking {
+        Frame,
+        End,
+        Size,
+    }
+
+    impl Panicking {
+        fn within(self, method: Self) {
+            assert!(self != method, "on purpose");
+        }
+    }
 
     impl http_body::Body for Panicking {
         type Data = bytes::Bytes;
@@ -320,17 +331,30 @@ async fn a_body_that_panics_finds_its_lease_settled() {
             self: std::pin::Pin<&mut Self>,
             _: &mut std::task::Context<'_>,
         ) -> std::task::Poll<Option<Result<http_body::Frame<bytes::Bytes>, Failure>>> {
-            panic!("on purpose")
+            self.within(Self::Frame);
+            std::task::Poll::Pending
+        }
+
+        fn is_end_stream(&self) -> bool {
+            self.within(Self::End);
+            false
+        }
+
+        fn size_hint(&self) -> http_body::SizeHint {
+            self.within(Self::Size);
+            http_body::SizeHint::default()
         }
     }
 
-    let app = App::new(replaying());
-    let service = app.layer.layer(service_fn(|_: Request<RequestBody<Body>>| {
-        std::future::ready(Ok::<_, Failure>(Response::new(Panicking)))
-    }));
-    let first = tokio::spawn(service.oneshot(order("k"))).await;
-    assert!(first.expect_err("a panic").is_panic());
-    assert_never_replayed(&app).await;
+    for body in [Panicking::Frame, Panicking::End, Panicking::Size] {
+        let app = App::new(replaying());
+        let service = app.layer.layer(service_fn(move |_: Request<RequestBody<Body>>| {
+            std::future::ready(Ok::<_, Failure>(Response::new(body)))
+        }));
+        let first = tokio::spawn(service.oneshot(order("k"))).await;
+        assert!(first.expect_err("a panic").is_panic(), "{body:?}");
+        assert_never_replayed(&app).await;
+    }
 }
 
 #[tokio::test]

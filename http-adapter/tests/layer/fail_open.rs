@@ -294,3 +294,29 @@ async fn a_success_outlives_the_leases_that_were_granted_to_record_it() {
         assert_eq!(app.sample("leasehold_commit_errors_total"), Some(0));
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_success_whose_key_is_forgotten_is_recorded_under_no_lease() {
+    for granted in [false, true] {
+        let app = Faulty::app(policy());
+        down(&app, 1);
+        let gate = Gate::default();
+        if granted {
+            app.store.fail("acquire", Fault::Late(gate.clone()));
+        }
+        assert_eq!(app.order("k", 201).await, 201);
+        let pending = app.layer.pending_commits();
+        if granted {
+            // The lease to record it under is granted, and the answer on its way.
+            gate.begun().await;
+            assert!(matches!(app.state("k").await, RecordState::InFlight { .. }));
+        }
+        assert!(pending.forget(&address("POST", "/orders", "k")));
+        gate.open(1);
+        pending.settled().await;
+        assert_eq!(app.state("k").await, RecordState::Free, "{granted}");
+        tokio::time::sleep(60 * SECOND).await;
+        assert_eq!(app.calls("commit"), 0);
+        assert_eq!(app.order("k", 500).await, 500);
+    }
+}

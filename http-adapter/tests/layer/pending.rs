@@ -134,6 +134,45 @@ async fn a_superseded_commit_is_final_and_the_loss_is_counted() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_pending_commit_whose_key_another_process_has_taken_over_is_counted_once() {
+    let app = Faulty::app(Policy::default());
+    app.store.fail("commit", Fault::LostBefore);
+    assert_eq!(app.order("k", 201).await, 201);
+    // The lease has ended before the commit is repeated.
+    app.clock.advance(31 * SECOND);
+    let terms = leasehold::Terms::new(Ttl::new(60 * SECOND).expect("a valid ttl"));
+    let other = app.memory.acquire(address("POST", "/orders", "k"), terms).await;
+    assert!(matches!(other, Ok(leasehold::Admission::Granted(_))), "{other:?}");
+    app.layer.pending_commits().settled().await;
+    assert_eq!((errors(&app), app.sample("leasehold_lease_lost_total")), (Some(1), Some(1)));
+    // From here on it is the other's.
+    assert_eq!(kind(&app, "k").await, "in-flight");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_is_forgotten_is_neither_answered_as_completed_nor_brought_back() {
+    let key = address("POST", "/orders", "k");
+    // Forgotten before the commit is repeated, and while its answer is on its way.
+    for fault in [Fault::LostBefore, Fault::HangAfter] {
+        let app = Faulty::app(Policy::default());
+        for _ in 0..2 {
+            app.store.fail("commit", fault.clone());
+        }
+        assert_eq!(app.order("k", 201).await, 201);
+        assert_eq!(kind(&app, "k").await, "duplicate");
+        let pending = app.layer.pending_commits();
+        assert!(pending.forget(&key));
+        assert!(app.memory.forget(key).await.expect("memory answers"));
+        assert!(!pending.forget(&key));
+        assert_eq!(app.order("k", 500).await, 500, "{fault:?}");
+        pending.settled().await;
+        tokio::time::sleep(60 * SECOND).await;
+        assert_eq!(app.state("k").await, RecordState::Free, "{fault:?}");
+        assert_eq!(app.sample("leasehold_lease_lost_total"), Some(0));
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn beyond_the_bound_a_failed_commit_is_given_up_at_once() {
     let mut app = Faulty::app(Policy::default());
     app.layer = app.layer.max_pending_commits(2);

@@ -18,7 +18,7 @@ use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use leasehold::LeaseStore;
-use leasehold_http::Metrics;
+use leasehold_http::{Metrics, PendingCommits};
 use prometheus_client::encoding::text::encode;
 use prometheus_client::registry::Registry;
 use tokio::net::TcpListener;
@@ -51,17 +51,23 @@ const PLAIN: &str = "text/plain; version=0.0.4; charset=utf-8";
 #[derive(Debug)]
 pub(crate) struct Admin<S> {
     store: S,
+    pending: PendingCommits,
     metrics: Metrics,
     registry: Registry,
     readiness: Readiness<S>,
 }
 
 impl<S: LeaseStore + 'static> Admin<S> {
-    /// Answers for a store and its counters.
-    pub(crate) fn new(store: S, metrics: Metrics, readiness: Readiness<S>) -> Self {
+    /// Answers for a store, what it does not know yet, and its counters.
+    pub(crate) fn new(
+        store: S,
+        pending: PendingCommits,
+        metrics: Metrics,
+        readiness: Readiness<S>,
+    ) -> Self {
         let mut registry = Registry::default();
         metrics.register(&mut registry);
-        Self { store, metrics, registry, readiness }
+        Self { store, pending, metrics, registry, readiness }
     }
 
     /// Serves for as long as it is polled. A head may take as long as for clients, `head_timeout`,
@@ -106,7 +112,7 @@ impl<S: LeaseStore + 'static> Admin<S> {
     async fn answer(&self, request: &Request<Incoming>, local: bool) -> Response<Full<Bytes>> {
         let path = request.uri().path();
         if let Some(verb) = Verb::of_path(path) {
-            return records::answer(&self.store, verb, request, local).await;
+            return records::answer(&self.store, &self.pending, verb, request, local).await;
         }
         if !matches!(path, "/healthz" | "/readyz" | "/metrics") {
             return text(StatusCode::NOT_FOUND, "try /healthz, /readyz or /metrics\n");

@@ -168,12 +168,13 @@ impl Gateway {
     pub(crate) async fn serve(mut self) {
         let (stop, stopped) = watch::channel(false);
         let watcher = tokio::spawn(fullness::watch(self.store.clone()));
+        let (running, pending) = (self.layer.running(), self.layer.pending_commits());
         let admin = self.admin.take().map(|listener| {
             let ready = Readiness::new(self.store.clone(), self.store_timeout, stopped.clone());
-            let admin = Admin::new(self.store.clone(), self.metrics.clone(), ready);
+            let admin =
+                Admin::new(self.store.clone(), pending.clone(), self.metrics.clone(), ready);
             tokio::spawn(admin.serve(listener, self.limits.header_read))
         });
-        let (running, pending) = (self.layer.running(), self.layer.pending_commits());
         let front = Front::new(self.layer.layer(self.proxy), self.askers);
         let mut connections = Connections::default();
         let stopping = async {
@@ -216,6 +217,7 @@ async fn drain(
     }
     tracing::warn!(running = running.count(), "cutting what still runs");
     running.cut();
+    connections.cut();
     let settled = async {
         running.idle().await;
         connections.ended().await;

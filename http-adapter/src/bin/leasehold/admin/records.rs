@@ -10,6 +10,7 @@ use http::header::{ALLOW, CONTENT_TYPE, HOST, ORIGIN};
 use http::{HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode};
 use http_body_util::Full;
 use leasehold::{Address, LeaseStore};
+use leasehold_http::PendingCommits;
 
 use super::text;
 use crate::records::{ADDRESS, Found, Verb, from_hex};
@@ -20,6 +21,7 @@ const FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 /// Answers one request for a verb; `local` says whether the address is a loopback one.
 pub(super) async fn answer<S: LeaseStore, B>(
     store: &S,
+    pending: &PendingCommits,
     verb: Verb,
     request: &Request<B>,
     local: bool,
@@ -34,8 +36,11 @@ pub(super) async fn answer<S: LeaseStore, B>(
             return response;
         }
     };
+    // Before the store is asked, so that what is pending cannot bring the key back.
+    let was_pending = verb == Verb::Forget && pending.forget(&address);
     match verb.carry_out(store, address).await {
         Ok(found) => {
+            let found = if was_pending { Found::Removed } else { found };
             tell(address, found);
             json(&found)
         }

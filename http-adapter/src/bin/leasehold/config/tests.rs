@@ -272,6 +272,23 @@ fn bad_values_are_refused_in_one_line_that_names_the_key() {
 }
 
 #[test]
+fn a_body_that_is_to_be_compared_must_have_room() {
+    let with = |fingerprint: &str, tables: &str| {
+        let table = format!("[idempotency]\nfingerprint = \"{fingerprint}\"\n{tables}");
+        format!("max-buffered-bytes = \"1KiB\"\n{table}")
+    };
+    let large = "max-fingerprint-body = \"1025B\"";
+    let reason = "max-fingerprint-body: must be at most max-buffered-bytes";
+    assert_eq!(refusal(&with("raw", large), &[]), format!("idempotency.{reason}"));
+    // Nothing is compared, or nothing that is too large.
+    for text in [with("off", large), with("json", "max-fingerprint-body = \"1KiB\"")] {
+        assert!(load(&text, &[]).is_ok(), "{text}");
+    }
+    let route = with("off", &format!("[[route]]\npath = \"/a\"\nfingerprint = \"raw\"\n{large}"));
+    assert_eq!(refusal(&route, &[]), format!("route[0].{reason}"));
+}
+
+#[test]
 fn the_line_of_a_syntax_error_is_named() {
     assert!(refusal("\n\n[a\n", &[]).starts_with("test.toml: line 3: "));
 }

@@ -8,10 +8,12 @@ use http::uri::{PathAndQuery, Scheme};
 use http::{HeaderName, Method, Uri};
 use leasehold::{MAX_ENTRIES, MAX_TTL, Namespace};
 
+use super::choices::FingerprintMode;
 use super::duration::Span;
 use super::error::ConfigError;
 use super::keys::{PolicyKeys, ServerKeys, StoreKeys};
 use super::secret::StoreKind;
+use super::size::Size;
 use super::{Config, IDEMPOTENCY, ROUTE, policy, verdict};
 
 /// Longest key that may be allowed, in bytes: well inside what a request's head may have.
@@ -53,11 +55,15 @@ impl Config {
     pub(super) fn validate(&self) -> Checked {
         check_server(&self.server)?;
         check_store(&self.store)?;
-        Check { table: IDEMPOTENCY }.policy(&self.policy)?;
+        let buffered = self.server.max_buffered_bytes;
+        let check = Check { table: IDEMPOTENCY };
+        check.policy(&self.policy)?;
+        check.buffered(&self.policy, buffered)?;
         for (index, route) in self.routes.iter().enumerate() {
             let check = Check { table: &format!("{ROUTE}[{index}]") };
             policy::pattern(&route.path).map_err(|reason| check.error("path", reason))?;
             check.policy(&route.policy)?;
+            check.buffered(&route.policy, buffered)?;
         }
         let redis = self.redis().map_or(Ok(()), |redis| redis.validate());
         redis.map_err(|error| policy::redis_refusal(&error))
@@ -228,6 +234,16 @@ impl Check<'_> {
         self.not_too_long("wait", keys.wait)?;
         verdict::verdicts(&keys.verdict)
             .map_err(|(key, reason)| self.error(&format!("verdict.{key}"), reason))?;
+        Ok(())
+    }
+
+    /// A body that is to be compared and has no room would be refused, however small the traffic.
+    fn buffered(&self, keys: &PolicyKeys, bytes_max: Size) -> Checked {
+        let is_read = keys.fingerprint != FingerprintMode::Off;
+        if is_read && keys.max_fingerprint_body.get() > bytes_max.get() {
+            let reason = "must be at most max-buffered-bytes";
+            return Err(self.error("max-fingerprint-body", reason));
+        }
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::fmt;
 
 use leasehold::Verdict;
-use leasehold_http::{Asker, OutcomeUnknown, Problem};
+use leasehold_http::{Asker, NotReplayable, OutcomeUnknown, Problem};
 
 use super::Answer;
 use crate::server::refusal;
@@ -18,6 +18,8 @@ pub(super) enum Failure {
     BrokeOff,
     /// The same, and the time is up: 504.
     TimedOut,
+    /// The upstream has answered with a head beyond all bounds: 502.
+    HeadTooLarge,
     /// The client's body ended before its end: 400, which most likely nobody reads.
     UploadBroken,
     /// The client's body took longer than it may: 408.
@@ -27,10 +29,17 @@ pub(super) enum Failure {
 }
 
 impl Failure {
+    /// Whether nobody knows what the upstream has done.
+    pub(super) const fn is_unknown(self) -> bool {
+        matches!(self, Self::BrokeOff | Self::TimedOut)
+    }
+
     /// The answer, marked with what is known of the request's outcome (rule 4.3).
     pub(super) fn answer(self, asker: &Asker) -> Answer {
         let mut answer = match self {
-            Self::NotReached | Self::BrokeOff => Problem::bad_gateway().respond(asker),
+            Self::NotReached | Self::BrokeOff | Self::HeadTooLarge => {
+                Problem::bad_gateway().respond(asker)
+            }
             Self::TimedOut => Problem::gateway_timeout().respond(asker),
             Self::UploadBroken | Self::BadRequest => refusal(Problem::bad_request(), asker),
             Self::UploadTooSlow => refusal(Problem::request_timeout(), asker),
@@ -39,6 +48,11 @@ impl Failure {
         match self {
             Self::BrokeOff | Self::TimedOut => {
                 extensions.insert(OutcomeUnknown);
+            }
+            // It has run, and each retry would run it again to the same end.
+            Self::HeadTooLarge => {
+                extensions.insert(Verdict::Commit);
+                extensions.insert(NotReplayable);
             }
             // The upstream never had the whole request.
             Self::NotReached | Self::UploadBroken | Self::UploadTooSlow | Self::BadRequest => {
@@ -84,20 +98,23 @@ mod tests {
 
     #[test]
     fn only_what_certainly_did_not_run_is_released() {
-        for (failure, status, released) in [
-            (Failure::NotReached, 502, true),
-            (Failure::BrokeOff, 502, false),
-            (Failure::TimedOut, 504, false),
-            (Failure::UploadBroken, 400, true),
-            (Failure::UploadTooSlow, 408, true),
-            (Failure::BadRequest, 400, true),
+        const RELEASE: Option<Verdict> = Some(Verdict::Release);
+        for (failure, status, expected) in [
+            (Failure::NotReached, 502, RELEASE),
+            (Failure::BrokeOff, 502, None),
+            (Failure::TimedOut, 504, None),
+            (Failure::HeadTooLarge, 502, Some(Verdict::Commit)),
+            (Failure::UploadBroken, 400, RELEASE),
+            (Failure::UploadTooSlow, 408, RELEASE),
+            (Failure::BadRequest, 400, RELEASE),
         ] {
             let answer = failure.answer(&Asker::default());
             let verdict = answer.extensions().get::<Verdict>().copied();
             let unknown = answer.extensions().get::<OutcomeUnknown>().is_some();
             assert_eq!(answer.status(), status, "{failure:?}");
-            assert_eq!(verdict, released.then_some(Verdict::Release), "{failure:?}");
-            assert_eq!(unknown, !released, "{failure:?}");
+            assert_eq!(verdict, expected, "{failure:?}");
+            assert_eq!(unknown, expected.is_none(), "{failure:?}");
+            assert_eq!(unknown, failure.is_unknown(), "{failure:?}");
         }
     }
 }

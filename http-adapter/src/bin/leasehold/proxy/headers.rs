@@ -103,24 +103,29 @@ pub(super) fn frame_by_chunks(headers: &mut HeaderMap) {
     headers.insert(TRANSFER_ENCODING, HeaderValue::from_static("chunked"));
 }
 
-/// Takes what the upstream says of its verdict out of a response's headers.
+/// Takes what the upstream says of its verdict out of a response's headers. Several values are one
+/// if they agree. If they do not, nobody knows which of them is meant, and the key is held: neither
+/// of them is to be guessed, nor is the status.
 pub(super) fn take_verdict(headers: &mut HeaderMap) -> Option<Verdict> {
-    let verdict = match headers.entry(VERDICT) {
-        Entry::Vacant(_) => return None,
-        Entry::Occupied(entry) => {
-            let mut values = entry.remove_entry_mult().1;
-            let first = values.next().and_then(|value| read_verdict(value.as_bytes()));
-            if values.next().is_some() { None } else { first }
-        }
-    };
-    if verdict.is_none() {
+    let said: Vec<Option<Verdict>> =
+        tokens(headers, &VERDICT).filter(|value| !value.is_empty()).map(read_verdict).collect();
+    // What is empty is taken away too.
+    if let Entry::Occupied(entry) = headers.entry(VERDICT) {
+        entry.remove_entry_mult();
+    }
+    let (first, rest) = said.split_first()?;
+    if rest.iter().any(|other| other != first) {
+        tracing::warn!("the upstream's idempotency-verdicts contradict each other; it is held");
+        return Some(Verdict::Hold);
+    }
+    if first.is_none() {
         tracing::warn!("the upstream's idempotency-verdict is none; its status decides");
     }
-    verdict
+    *first
 }
 
 fn read_verdict(value: &[u8]) -> Option<Verdict> {
-    let is = |name: &str| value.trim_ascii().eq_ignore_ascii_case(name.as_bytes());
+    let is = |name: &str| value.eq_ignore_ascii_case(name.as_bytes());
     [("commit", Verdict::Commit), ("release", Verdict::Release), ("hold", Verdict::Hold)]
         .into_iter()
         .find_map(|(name, verdict)| is(name).then_some(verdict))
@@ -206,8 +211,13 @@ mod tests {
             (&["hold"], Some(Verdict::Hold)),
             (&["perhaps"], None),
             (&[""], None),
-            (&["commit", "release"], None),
-            (&["commit", "commit"], None),
+            (&["commit,Commit"], Some(Verdict::Commit)),
+            (&["release", ", release,"], Some(Verdict::Release)),
+            (&["commit", "release"], Some(Verdict::Hold)),
+            (&["release, commit"], Some(Verdict::Hold)),
+            (&["commit, perhaps"], Some(Verdict::Hold)),
+            (&["perhaps", "maybe"], None),
+            (&[" , "], None),
             (&[], None),
         ] {
             let mut map = HeaderMap::new();

@@ -17,7 +17,6 @@ use std::sync::Arc;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
-use bytes::Bytes;
 use http::header::TRANSFER_ENCODING;
 use http::{HeaderName, Request, Response, Uri, Version};
 use http_body::Body;
@@ -35,15 +34,18 @@ use crate::server::Peer;
 use failure::Failure;
 use trailers::Trimmed;
 use tunnel::Upgrade;
-use upload::{BoxError, Progress, TooSlow, Upload};
+use upload::{BoxError, Progress, Source, TooSlow, Upload};
 
 /// How long an unused upstream connection is kept. Below the five seconds after which common
 /// servers (Node's, for one) close theirs, so that a request rarely meets a closing one.
 const POOL_IDLE: Duration = Duration::from_secs(4);
 
-/// Most headers of a response. One that has more counts as broken off, so that each retry runs the
-/// request again; hyper's own limit of 100 is met by services that set many cookies.
+/// Most headers of a response; hyper's own limit of 100 is met by services that set many cookies.
 const RESPONSE_HEADERS_MAX: usize = 256;
+
+/// Largest head of a response, in bytes, and most that is read ahead of a client that takes
+/// nothing: as much as a request's head may have.
+const RESPONSE_BUFFER_MAX: usize = 64 << 10;
 
 /// What the proxy answers: the upstream's body, or a problem of its own.
 pub(crate) type Answer = Response<ResponseBody<Trimmed<Incoming>>>;
@@ -60,12 +62,12 @@ pub(crate) struct Limits {
 
 /// A reverse proxy to one upstream over HTTP/1.1. A clone shares its connections.
 #[derive(Debug)]
-pub(crate) struct Proxy<B> {
+pub(crate) struct Proxy<B: Source> {
     shared: Arc<Shared<B>>,
 }
 
 #[derive(Debug)]
-struct Shared<B> {
+struct Shared<B: Source> {
     client: Client<TimeoutConnector<HttpConnector>, Upload<Trimmed<B>>>,
     upstream: Uri,
     limits: Limits,
@@ -74,7 +76,7 @@ struct Shared<B> {
     askers: Askers,
 }
 
-impl<B> Clone for Proxy<B> {
+impl<B: Source> Clone for Proxy<B> {
     fn clone(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
@@ -82,7 +84,7 @@ impl<B> Clone for Proxy<B> {
 
 impl<B> Proxy<B>
 where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B: Source,
     B::Error: Into<BoxError>,
 {
     /// A proxy to `upstream`, which is `http://host[:port]`; `keys` are the headers that carry
@@ -108,6 +110,7 @@ where
             // Repeats only requests that the dead connection had not begun to write.
             .retry_canceled_requests(true)
             .http1_max_headers(RESPONSE_HEADERS_MAX)
+            .http1_max_buf_size(RESPONSE_BUFFER_MAX)
             .build(connector);
         Self { shared: Arc::new(Shared { client, upstream, limits, keys, askers }) }
     }
@@ -115,7 +118,7 @@ where
 
 impl<B> Service<Request<B>> for Proxy<B>
 where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B: Source,
     B::Error: Into<BoxError>,
 {
     type Response = Answer;
@@ -138,7 +141,7 @@ where
 
 impl<B> Shared<B>
 where
-    B: Body<Data = Bytes> + Send + Unpin + 'static,
+    B: Source,
     B::Error: Into<BoxError>,
 {
     async fn forward(&self, request: Request<B>) -> Result<Answer, Failure> {
@@ -184,23 +187,31 @@ where
     async fn exchange(
         &self,
         mut request: Request<Upload<Trimmed<B>>>,
-        progress: Progress,
+        mut progress: Progress,
     ) -> Result<Response<Incoming>, Failure> {
         let connection = capture_connection(&mut request);
-        let mut response = pin!(self.client.request(request));
-        let late = pin!(self.too_late(connection, progress.clone()));
-        let mut late = late;
-        let answered = poll_fn(|cx| {
-            if let Poll::Ready(result) = response.as_mut().poll(cx) {
-                return Poll::Ready(Ok(result));
-            }
-            late.as_mut().poll(cx).map(Err)
-        });
-        match answered.await {
-            Ok(Ok(response)) => Ok(response),
-            Ok(Err(error)) => Err(of_error(&error, &progress)),
-            Err(failure) => Err(failure),
+        // Dropped before the failure is looked at: the upload ends with it.
+        let answered = {
+            let mut response = pin!(self.client.request(request));
+            let mut late = pin!(self.too_late(connection, progress.clone()));
+            poll_fn(|cx| {
+                if let Poll::Ready(result) = response.as_mut().poll(cx) {
+                    return Poll::Ready(Ok(result));
+                }
+                late.as_mut().poll(cx).map(Err)
+            })
+            .await
+        };
+        let failure = match answered {
+            Ok(Ok(response)) => return Ok(response),
+            Ok(Err(error)) => of_error(&error, &progress),
+            Err(failure) => failure,
+        };
+        if failure.is_unknown() && progress.turns_out_broken().await {
+            tracing::debug!(?failure, "its client had broken off the upload");
+            return Err(Failure::UploadBroken);
         }
+        Err(failure)
     }
 
     /// Ends when the exchange has taken too long, with whose fault it is.
@@ -231,8 +242,9 @@ where
         let pass =
             |body, named| ResponseBody::inner(Trimmed::new(body, Arc::clone(&self.keys), named));
         if response.status() == http::StatusCode::SWITCHING_PROTOCOLS {
-            let Some((upgrade, peer)) = tunnel else {
-                tracing::warn!("the upstream switched protocols without being asked");
+            let Some((upgrade, peer)) = tunnel.filter(|_| tunnel::may_pass(response.headers()))
+            else {
+                tracing::warn!("the upstream switched to a protocol that it was not asked for");
                 return Err(Failure::BrokeOff);
             };
             return Ok(upgrade.switch(response, peer).map(|body| pass(body, Vec::new())));
@@ -266,6 +278,10 @@ fn of_error(error: &ClientError, progress: &Progress) -> Failure {
     if error.is_connect() || unsent {
         tracing::warn!(error = %chain, "the upstream was not reached");
         return Failure::NotReached;
+    }
+    if chain.find::<hyper::Error>().is_some_and(hyper::Error::is_parse_too_large) {
+        tracing::warn!("the head of the upstream's response is too large");
+        return Failure::HeadTooLarge;
     }
     let of_upload = chain.find::<TooSlow>().is_some();
     if of_upload && progress.waits_for_client() {

@@ -33,8 +33,11 @@ impl Upgrade {
             tokens(&parts.headers, &CONNECTION).any(|token| token.eq_ignore_ascii_case(b"upgrade"));
         let mut protocols = parts.headers.get_all(UPGRADE).into_iter();
         let protocol = protocols.next().cloned()?;
-        let http = tokens(&parts.headers, &UPGRADE).any(is_http);
-        if !asked || http || protocols.next().is_some() || parts.version != Version::HTTP_11 {
+        if !asked
+            || !may_pass(&parts.headers)
+            || protocols.next().is_some()
+            || parts.version != Version::HTTP_11
+        {
             return None;
         }
         Some(Self { protocol, client: parts.extensions.remove::<OnUpgrade>()? })
@@ -58,13 +61,21 @@ impl Upgrade {
         remove_hop_by_hop(headers);
         headers.insert(CONNECTION, HeaderValue::from_static("upgrade"));
         headers.insert(UPGRADE, protocol);
-        tokio::spawn(async move {
+        let tunnel = async move {
             if let Err(error) = join(self.client, upstream).await {
                 tracing::debug!(%error, "a tunnel broke off");
             }
-            // Its place among the connections is taken until here.
-            drop(peer);
-        });
+        };
+        match peer {
+            // It counts among the connections until here.
+            Some(mut peer) => tokio::spawn(async move {
+                tokio::select! {
+                    () = tunnel => {}
+                    () = peer.cut() => {}
+                }
+            }),
+            None => tokio::spawn(tunnel),
+        };
         response
     }
 }
@@ -75,10 +86,23 @@ async fn join(client: OnUpgrade, upstream: OnUpgrade) -> std::io::Result<()> {
     tokio::io::copy_bidirectional(&mut client, &mut upstream).await.map(|_| ())
 }
 
-/// Whether a protocol is HTTP itself: `h2c`, `HTTP/2.0`, `TLS/1.0` to speak it in.
-fn is_http(protocol: &[u8]) -> bool {
-    let name = protocol.split(|byte| *byte == b'/').next().unwrap_or_default();
-    [b"h2c".as_slice(), b"h2", b"http", b"tls"].iter().any(|http| name.eq_ignore_ascii_case(http))
+/// Whether nothing that `Upgrade` names may be HTTP itself.
+pub(super) fn may_pass(headers: &HeaderMap) -> bool {
+    tokens(headers, &UPGRADE).all(is_foreign)
+}
+
+/// Whether a protocol is certainly not HTTP itself, of whatever version and draft (`h2c`, `h2-16`,
+/// `HTTP/2.0`), nor `TLS/1.0` to speak it in. What is no protocol's name as RFC 9110 has them (in
+/// quotes, say) is one to services that are less strict.
+fn is_foreign(protocol: &[u8]) -> bool {
+    let is_token = |part: &[u8]| {
+        let valid = |byte: &u8| byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(byte);
+        !part.is_empty() && part.iter().all(valid)
+    };
+    let mut parts = protocol.split(|byte| *byte == b'/');
+    let name = parts.next().unwrap_or_default().to_ascii_lowercase();
+    let is_one = is_token(&name) && parts.next().is_none_or(is_token) && parts.next().is_none();
+    is_one && ![b"h2".as_slice(), b"h3", b"http", b"tls"].iter().any(|http| name.starts_with(http))
 }
 
 #[cfg(test)]
@@ -86,6 +110,19 @@ mod tests {
     use http::Request;
 
     use super::*;
+
+    #[test]
+    fn nothing_that_may_be_http_is_foreign() {
+        for protocol in ["websocket", "chat", "WebSocket", "foo/2", "irc/6.9"] {
+            assert!(is_foreign(protocol.as_bytes()), "{protocol}");
+        }
+        for protocol in [
+            "h2c", "H2C", "h2", "h2c-14", "h2-16", "HTTP/2.0", "http", "tls/1.0", "\"h2c\"",
+            "'h2c\"", "(h2c)", "h2c;q=1", " h2c", "", "/", "a/", "a/b/c", "a b", "\\h2c",
+        ] {
+            assert!(!is_foreign(protocol.as_bytes()), "{protocol}");
+        }
+    }
 
     #[test]
     fn a_protected_request_without_a_lease_gets_no_tunnel() {

@@ -18,11 +18,19 @@ use tokio::task::JoinSet;
 use tower_service::Service;
 
 use super::connection::serve;
-use super::{Front, Lingering, Peer};
+use super::{Arrival, Front, Lingering};
 
 /// Largest head of a request, in bytes: far above what proxies and browsers send (8 to 16 KiB),
 /// far below what would hurt with every connection at it.
 const HEAD_BYTES_MAX: u32 = 64 << 10;
+
+/// Most bytes of a stream's response that wait for a client of HTTP/2; as much as of HTTP/1.1.
+const SEND_BYTES_MAX: usize = HEAD_BYTES_MAX as usize;
+
+/// Most bytes of one stream's upload, and of all of a connection's, that come before anybody takes
+/// them: the former is what a client can send in a round trip.
+const STREAM_WINDOW: u32 = 256 << 10;
+const CONNECTION_WINDOW: u32 = 512 << 10;
 
 /// Most headers of a request; as many as hyper takes by default.
 const HEADERS_MAX: usize = 100;
@@ -44,10 +52,12 @@ pub(crate) struct Limits {
     pub(crate) write: Duration,
 }
 
-/// The connections that are open.
+/// The connections that are open, tunnels included.
 #[derive(Debug, Default)]
 pub(crate) struct Connections {
     tasks: JoinSet<()>,
+    /// Heard for as long as anything of a connection is there.
+    cut: watch::Sender<bool>,
 }
 
 impl Connections {
@@ -76,7 +86,7 @@ impl Connections {
                 accepted = accept_one(&listener, &places) => accepted,
                 Some(_) = self.tasks.join_next() => continue,
             };
-            let (stream, peer) = match accepted {
+            let (stream, address, place) = match accepted {
                 Ok(accepted) => accepted,
                 // The client has gone again before its turn.
                 Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => continue,
@@ -88,16 +98,23 @@ impl Connections {
             };
             // Also here: as long as connections keep coming, nobody waits for an end.
             while self.tasks.try_join_next().is_some() {}
+            let arrival = Arrival { address, place, cut: self.cut.subscribe() };
             let (builder, front, stop) = (Arc::clone(&builder), front.clone(), stop.clone());
             self.tasks.spawn(async move {
-                serve(&builder, stream, peer, front, limits, stop).await;
+                serve(&builder, stream, arrival, front, limits, stop).await;
             });
         }
     }
 
-    /// Waits until every connection has ended.
+    /// Waits until every connection has ended, and every tunnel that one has become.
     pub(crate) async fn ended(&mut self) {
         while self.tasks.join_next().await.is_some() {}
+        self.cut.closed().await;
+    }
+
+    /// Ends the tunnels. What else is open ends with its handlers.
+    pub(crate) fn cut(&self) {
+        self.cut.send_replace(true);
     }
 }
 
@@ -112,6 +129,9 @@ fn builder(limits: Limits) -> Builder<TokioExecutor> {
         .http2()
         .timer(TokioTimer::new())
         .keep_alive_interval(PING_INTERVAL)
+        .max_send_buf_size(SEND_BYTES_MAX)
+        .initial_stream_window_size(STREAM_WINDOW)
+        .initial_connection_window_size(CONNECTION_WINDOW)
         .max_header_list_size(HEAD_BYTES_MAX);
     builder
 }
@@ -120,13 +140,12 @@ fn builder(limits: Limits) -> Builder<TokioExecutor> {
 async fn accept_one(
     listener: &TcpListener,
     places: &Arc<Semaphore>,
-) -> io::Result<(TcpStream, Peer)> {
-    let place: OwnedSemaphorePermit =
-        Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
-    let (stream, address): (TcpStream, SocketAddr) = listener.accept().await?;
+) -> io::Result<(TcpStream, SocketAddr, OwnedSemaphorePermit)> {
+    let place = Arc::clone(places).acquire_owned().await.map_err(io::Error::other)?;
+    let (stream, address) = listener.accept().await?;
     // Without it small answers wait for acknowledgements; nothing breaks.
     if let Err(error) = stream.set_nodelay(true) {
         tracing::debug!(%error, "a connection stays without TCP_NODELAY");
     }
-    Ok((stream, Peer::new(address, place)))
+    Ok((stream, address, place))
 }

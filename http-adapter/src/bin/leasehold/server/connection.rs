@@ -1,7 +1,8 @@
 //! The life of one connection: its requests, and when it is let go or dropped.
 
 use std::convert::Infallible;
-use std::pin::pin;
+use std::future::{Future, pending};
+use std::pin::{Pin, pin};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,7 +21,8 @@ use tokio_io_timeout::TimeoutWriter;
 use tower_service::Service;
 
 use super::exchanges::Exchanges;
-use super::{Front, Limits, Lingering, Peer};
+use super::socket::watched;
+use super::{Arrival, Front, Limits, Lingering, Peer};
 
 /// How long a connection without an exchange may take to end once it was asked to. It owes nobody
 /// an answer: this is for the other side to hear that it ends.
@@ -34,7 +36,7 @@ const LOOK_INTERVAL: Duration = Duration::from_secs(1);
 pub(super) async fn serve<S, R>(
     builder: &Builder<TokioExecutor>,
     stream: TcpStream,
-    peer: Peer,
+    arrival: Arrival,
     front: Front<S>,
     limits: Limits,
     mut stop: watch::Receiver<bool>,
@@ -48,24 +50,28 @@ pub(super) async fn serve<S, R>(
 {
     let exchanges = Exchanges::default();
     let counted = exchanges.clone();
+    let (leave, left) = watch::channel(false);
+    let peer = Peer::new(arrival);
     let service = service_fn(move |request: Request<Incoming>| {
-        let mut request = Lingering::request(request);
+        let mut request = Lingering::request(request, &counted);
         let open = counted.begin(request.version());
         request.extensions_mut().insert(peer.clone());
         let mut answer = Box::pin(front.clone().answer(request));
         // The first poll is here: hyper may read a request and its client's end in one go, and
         // drops this future then without a poll. What has begun goes on (rule 4.6).
         let first = (&mut answer).now_or_never();
+        let left = left.clone();
         async move {
             let response = match first {
                 Some(response) => response,
-                None => answer.await,
+                None => unless_left(answer, left).await,
             };
             Ok::<_, Infallible>(response.map(|body| open.until_the_end_of(body)))
         }
     });
     // Else a client that reads no further keeps its connection and the upstream's for ever.
-    let mut stream = TimeoutWriter::new(stream);
+    let (socket, input) = watched(stream);
+    let mut stream = TimeoutWriter::new(socket);
     stream.set_timeout(Some(limits.write));
     let mut connection =
         pin!(builder.serve_connection_with_upgrades(TokioIo::new(Box::pin(stream)), service));
@@ -73,6 +79,7 @@ pub(super) async fn serve<S, R>(
     let mut watch = Watch { exchanges, idle_max, begun: Instant::now(), stopped: None };
     let mut look = pin!(tokio::time::sleep(idle_max));
     let mut looking = true;
+    let mut ended = pin!(input.ended());
     loop {
         tokio::select! {
             biased;
@@ -80,6 +87,14 @@ pub(super) async fn serve<S, R>(
                 if let Err(error) = result {
                     tracing::debug!(%error, "a connection broke off");
                 }
+                return;
+            }
+            // Behind the connection, which takes what has come before that.
+            () = ended.as_mut(), if !*leave.borrow() => {
+                leave.send_replace(true);
+            }
+            () = watch.exchanges.uploads_ended(), if *leave.borrow() => {
+                tracing::debug!("a client has left");
                 return;
             }
             _ = stop.wait_for(|stop| *stop), if watch.stopped.is_none() => {
@@ -103,6 +118,22 @@ pub(super) async fn serve<S, R>(
             }
         }
     }
+}
+
+/// Waits for an answer for as long as its client is there; then drops it, and waits for the end of
+/// the connection, which goes on for what is left of an upload.
+async fn unless_left<F: Future>(
+    mut answer: Pin<Box<F>>,
+    mut left: watch::Receiver<bool>,
+) -> F::Output {
+    tokio::select! {
+        biased;
+        answer = answer.as_mut() => return answer,
+        // An error: the connection has ended.
+        _left = left.wait_for(|left| *left) => {}
+    }
+    drop(answer);
+    pending().await
 }
 
 /// Decides about a connection that may be idle.

@@ -1,4 +1,5 @@
-//! What one connection is busy with: its exchanges, from a request's head to its response's end.
+//! What one connection is busy with: its exchanges, from a request's head to its response's end,
+//! and the uploads among them.
 //!
 //! It only counts. What an idle connection means is the accept loop's business.
 
@@ -9,12 +10,14 @@ use std::task::{Context, Poll};
 use http::Version;
 use http_body::{Body, Frame, SizeHint};
 use pin_project_lite::pin_project;
+use tokio::sync::watch;
 use tokio::time::Instant;
 
 /// The exchanges of one connection. A clone counts the same ones.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Exchanges {
     state: Arc<Mutex<State>>,
+    uploads: watch::Sender<usize>,
 }
 
 #[derive(Debug, Default)]
@@ -23,6 +26,18 @@ struct State {
     http2: bool,
     /// When the last one ended; none while none has ended.
     ended: Option<Instant>,
+}
+
+/// An upload that is being read until this is dropped.
+#[derive(Debug)]
+pub(super) struct OpenUpload {
+    uploads: watch::Sender<usize>,
+}
+
+impl Drop for OpenUpload {
+    fn drop(&mut self) {
+        self.uploads.send_modify(|open| *open = open.saturating_sub(1));
+    }
 }
 
 /// An exchange that is open until this is dropped.
@@ -38,6 +53,19 @@ impl Exchanges {
         state.open += 1;
         state.http2 |= version == Version::HTTP_2;
         Open { exchanges: self.clone() }
+    }
+
+    /// The body of a request, to be read from this connection.
+    pub(super) fn begin_upload(&self) -> OpenUpload {
+        self.uploads.send_modify(|open| *open += 1);
+        OpenUpload { uploads: self.uploads.clone() }
+    }
+
+    /// Ends when nothing of a request's body is to be read any more.
+    pub(super) async fn uploads_ended(&self) {
+        let mut uploads = self.uploads.subscribe();
+        // It cannot fail: a sender is here.
+        let _open = uploads.wait_for(|open| *open == 0).await;
     }
 
     /// Whether there has been one, open or ended.

@@ -19,6 +19,8 @@ use hyper::body::Incoming;
 use tokio::runtime::Handle;
 use tokio::time::timeout;
 
+use super::exchanges::{Exchanges, OpenUpload};
+
 /// Most bytes that are thrown away. Arbitrary: what a fast client has on its way, cheap to read.
 const LINGER_BYTES_MAX: u64 = 16 << 20;
 
@@ -32,7 +34,10 @@ pub(crate) struct Lingering {
     /// `None` once it has ended or failed.
     body: Option<Incoming>,
     version: Version,
-    lingers: bool,
+    /// Whether reading it would ask its client for what it holds back.
+    held_back: bool,
+    /// None once there is nothing to be read any more.
+    open: Option<OpenUpload>,
 }
 
 /// What a client's broken upload is told by.
@@ -40,10 +45,13 @@ type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 impl Lingering {
     /// The same request with a body that lingers where that helps.
-    pub(super) fn request(request: Request<Incoming>) -> Request<Self> {
+    pub(super) fn request(request: Request<Incoming>, exchanges: &Exchanges) -> Request<Self> {
         let version = request.version();
-        let lingers = version < Version::HTTP_2 && !request.headers().contains_key(EXPECT);
-        request.map(|body| Self { body: Some(body), version, lingers })
+        let held_back = request.headers().contains_key(EXPECT);
+        request.map(|body| {
+            let open = (!body.is_end_stream()).then(|| exchanges.begin_upload());
+            Self { body: Some(body), version, held_back, open }
+        })
     }
 }
 
@@ -56,12 +64,16 @@ impl Body for Lingering {
         cx: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, BoxError>>> {
         let version = self.version;
+        self.held_back = false;
         let Some(body) = &mut self.body else { return Poll::Ready(None) };
         let polled = ready!(Pin::new(&mut *body).poll_frame(cx));
         // A reset without an error ends the body as if nothing were missing.
         let reset = polled.is_none() && version == Version::HTTP_2 && !body.is_end_stream();
         if matches!(polled, None | Some(Err(_))) {
             self.body = None;
+        }
+        if self.is_end_stream() {
+            self.open = None;
         }
         if reset {
             return Poll::Ready(Some(Err("the stream was reset".into())));
@@ -81,13 +93,16 @@ impl Body for Lingering {
 impl Drop for Lingering {
     fn drop(&mut self) {
         if let Some(body) = self.body.take()
-            && self.lingers
+            && self.version < Version::HTTP_2
+            && !self.held_back
             && !body.is_end_stream()
             && let Ok(runtime) = Handle::try_current()
         {
+            let open = self.open.take();
             runtime.spawn(async move {
                 // Over time it is dropped as it is, and the connection with it.
                 let _over = timeout(LINGER_TIME_MAX, throw_away(body)).await;
+                drop(open);
             });
         }
     }
