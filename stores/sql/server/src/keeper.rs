@@ -28,9 +28,15 @@ signal() {
     kill -s STOP "$server"
     kill -s "$1" "$server" $(cat "/proc/$server/task/$server/children")
 }
+# A signal is sent at once and heeded a little later.
+paused() {
+    for one in "$server" $(cat "/proc/$server/task/$server/children"); do
+        while grep -qs '^State:[[:space:]]*[RSDI]' "/proc/$one/task/"*/status; do :; done
+    done
+}
 while read -r order; do
     case $order in
-        PAUSE) signal STOP ;;
+        PAUSE) signal STOP; paused ;;
         RESUME) signal CONT ;;
         KILL) signal KILL; wait "$server"; echo done; exit ;;
         *) kill -s "$order" "$server"; wait "$server"; echo done; exit ;;

@@ -107,8 +107,8 @@ impl Server {
         String::from_utf8_lossy(&output.stdout).trim_end().to_owned()
     }
 
-    /// Stops all of the server's processes where they are, as a debugger would; its sockets stay
-    /// open.
+    /// Stops all of the server's processes where they are, as a debugger would, and returns once
+    /// they stand still; its sockets stay open.
     ///
     /// # Panics
     ///

@@ -1,7 +1,7 @@
 //! Records in MySQL or MariaDB.
 //!
-//! A verb reads first, without a lock; what writes is one statement whose condition is checked
-//! under the row's lock. MariaDB waits for no lock at all if it is told so. MySQL waits for a
+//! What only looks takes no lock; what writes is one statement whose condition is checked under
+//! the row's lock. MariaDB waits for no lock at all if it is told so. MySQL waits for a
 //! second at least, so there a row is locked by a statement of its own that does not wait, in a
 //! transaction that ends with the write.
 //!
