@@ -1,7 +1,8 @@
 //! What do acquire and commit of a fresh key cost beside two bare statements of the same shape, on
 //! the same driver and the same database?
 //!
-//! Contenders take turns, round by round, and the median of each counts. *bare* makes one insert
+//! Contenders take turns, round by round; the medians of their rates and of the rounds' ratios
+//! count. *bare* makes one insert
 //! and one update with the store's columns, each committed by itself, in a table of the store's own
 //! shape; every caller has a connection of its own. *pool* (SQLite) takes its connections from the
 //! driver's pool, as plain code would. Run by `cargo bench -p leasehold-sql --all-features`;
