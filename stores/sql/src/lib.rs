@@ -5,6 +5,10 @@
 //! every decision is made under it by the database's clock, and every call ends within
 //! [`SqlConfig::store_timeout`].
 //!
+//! Work that is rows of the same database is committed with its record, in the caller's own
+//! transaction, by `SqlStore::guard_in` and `SqlStore::commit_in`. Where the work spans services,
+//! [`run_with_hooks`] lets the record follow it.
+//!
 //! # Features
 //!
 //! | feature | adds | default |

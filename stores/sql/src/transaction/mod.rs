@@ -94,7 +94,10 @@ impl SqlStore {
     ///
     /// # Cancel safety
     ///
-    /// What a dropped future has locked stays locked until the transaction ends.
+    /// What a dropped future has locked stays locked until the transaction ends. On MySQL and
+    /// MariaDB drop no future of the driver's, this one included, on a connection that is used
+    /// again: the driver loses its place in what the server says. Run the transaction in a task of
+    /// its own if its caller may go away.
     pub async fn guard_in<'l, DB: TransactionDatabase>(
         &self,
         transaction: &mut Transaction<'_, DB>,

@@ -1,11 +1,12 @@
 //! A service with orders in a table of its own beside the store's, and words for what its tests do.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use bytes::Bytes;
-use leasehold::{Address, Admission, Lease, LeaseStore as _, Outcome, RecordState, Terms, Ttl};
+use leasehold::{
+    Address, Admission, Attempt, Lease, LeaseStore as _, Outcome, RecordState, Terms, Ttl,
+};
 use leasehold_sql::{CommitInError, Guard, SqlConfig, SqlStore};
 use sqlx::{Pool, Transaction};
 
@@ -25,17 +26,15 @@ pub(super) fn outcome() -> Outcome {
     Outcome::new(Bytes::from_static(b"made"))
 }
 
-/// A number that no other test of this process has.
-pub(super) fn fresh() -> u64 {
-    static NEXT: AtomicU64 = AtomicU64::new(1);
-    // [T1] `Relaxed`: each gets another number; nothing is published by it.
-    NEXT.fetch_add(1, Ordering::Relaxed)
+/// A name that no other test has.
+fn fresh_name(kind: &str) -> String {
+    format!("{kind}_{:032x}", Attempt::random().to_bits())
 }
 
 /// An address that no other test has.
 pub(super) fn fresh_address() -> Address {
     let mut digest = [0; 32];
-    digest[..8].copy_from_slice(&fresh().to_be_bytes());
+    digest[..16].copy_from_slice(&Attempt::random().to_bits().to_be_bytes());
     Address::from_bytes(digest)
 }
 
@@ -53,8 +52,7 @@ impl<DB: Kind> Caller<DB> {
     /// Connects to a database, with fresh tables. Each connection of the caller's begins with
     /// `first`.
     pub(super) async fn new(url: &str, first: &str) -> Self {
-        let number = fresh();
-        let (orders, records) = (format!("orders_{number}"), format!("record_{number}"));
+        let (orders, records) = (fresh_name("orders"), fresh_name("record"));
         let config = SqlConfig::new(url).table(records.as_str()).auto_migrate(true);
         // Two connections, so that duplicates that waited would take them all.
         let config = config.connections(2).store_timeout(Duration::from_secs(5));

@@ -2,6 +2,7 @@
 
 use leasehold::LeaseStore as _;
 use leasehold_sql::{CommitInError, GuardError};
+use sqlx::Connection as _;
 
 use super::caller::{Caller, LONG, fresh_address};
 use super::kinds::Kind;
@@ -71,17 +72,19 @@ async fn a_guard_of_an_ended_transaction_commits_nothing_of_anothers<DB: Kind>(
 ) {
     let address = fresh_address();
     let mut first = caller.late(address).await;
-    let mut tx = caller.begin().await;
+    let mut connection = caller.pool.acquire().await.expect("a connection");
+    let mut tx = connection.begin().await.expect("a transaction begins");
     let guard = caller.guard(&mut tx, &mut first).await;
     tx.rollback().await.expect("the transaction is rolled back");
     let mut second = caller.granted(address, LONG).await;
-    let mut tx = caller.begin().await;
+    let mut tx = connection.begin().await.expect("a transaction begins");
     let refusal = caller.commit(&mut tx, guard).await;
     // Not every database can tell the transactions apart, but each the tokens.
     let is_refused =
         matches!(refusal, Err(CommitInError::Superseded | CommitInError::OtherTransaction));
     assert!(is_refused, "{refusal:?}");
     tx.commit().await.expect("nothing was written");
+    drop(connection);
     caller.book(&mut second, "two").await;
 }
 

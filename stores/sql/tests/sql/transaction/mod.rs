@@ -5,6 +5,7 @@ mod caller;
 mod ends;
 mod errors;
 mod kinds;
+#[cfg(any(feature = "mysql", feature = "postgres"))]
 mod locks;
 #[cfg(feature = "mysql")]
 mod mysql;

@@ -31,7 +31,9 @@ const LEVELS: [&str; 3] = ["READ COMMITTED", "REPEATABLE READ", "SERIALIZABLE"];
 #[tokio::test]
 async fn a_transaction_ends_with_its_record() {
     for level in LEVELS {
-        ends::hold(&caller(level).await).await;
+        let caller = caller(level).await;
+        ends::hold(&caller).await;
+        ends::a_guard_that_is_given_up_leaves_the_lease_as_it_was(&caller).await;
     }
 }
 

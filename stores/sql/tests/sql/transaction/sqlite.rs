@@ -20,6 +20,7 @@ pub(super) async fn caller(first: &str) -> (Caller<Db>, TempDir) {
 async fn a_transaction_ends_with_its_record() {
     let (caller, _folder) = caller("").await;
     ends::hold(&caller).await;
+    ends::a_guard_that_is_given_up_leaves_the_lease_as_it_was(&caller).await;
 }
 
 #[tokio::test]
