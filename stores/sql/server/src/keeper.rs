@@ -24,6 +24,10 @@ shift 2
 "$@" </dev/null >&2 &
 server=$!
 exec 2>/dev/null
+# Whatever ends the tests is sent to their whole group, and servers bear some of it: the end of the
+# input is what counts here. The kernel itself sends HUP to a group whose parent ends while one of
+# the group stands still.
+trap '' HUP INT TERM PIPE
 signal() {
     kill -s STOP "$server"
     kill -s "$1" "$server" $(cat "/proc/$server/task/$server/children")
@@ -43,7 +47,7 @@ while read -r order; do
     esac
     echo done
 done
-signal CONT
+kill -s CONT "$server" $(cat "/proc/$server/task/$server/children")
 kill -s "$last" "$server"
 wait "$server"
 rm -rf "$folder"

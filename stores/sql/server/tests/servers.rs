@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::net::{Ipv4Addr, TcpStream};
+use std::os::unix::process::CommandExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -64,11 +65,19 @@ fn a_killed_process_leaves_no_server_and_no_files() {
             std::thread::park();
         }
     }
-    for kind in ["postgres", "mariadb"] {
+    for (kind, signal) in [
+        ("postgres", "KILL"),
+        ("mariadb", "KILL"),
+        ("postgres", "INT"),
+        ("mariadb", "INT"),
+        ("mariadb", "HUP"),
+        ("mariadb", "TERM"),
+    ] {
         let program = std::env::current_exe().expect("a test has a program");
         let mut victim = Command::new(program)
             .args(["--exact", "a_killed_process_leaves_no_server_and_no_files", "--nocapture"])
             .env(VICTIM, kind)
+            .process_group(0)
             .stdout(Stdio::piped())
             .spawn()
             .expect("a test can be started");
@@ -78,7 +87,10 @@ fn a_killed_process_leaves_no_server_and_no_files() {
         let (port, folder) = told["server ".len()..].split_once(' ').expect("a port and a folder");
         let (port, folder) = (port.parse().expect("a port"), PathBuf::from(folder));
         assert!(is_up(port) && folder.exists());
-        victim.kill().expect("it runs");
+        let group = victim.id();
+        let to = if signal == "KILL" { group.to_string() } else { format!("-{group}") };
+        let kill = format!("kill -s {signal} -- {to}");
+        assert!(Command::new("sh").args(["-c", &kill]).status().expect("a shell").success());
         victim.wait().expect("it was killed");
         // Ends: the server's keeper sees that its input is closed, or the test runs into the
         // runner's limit.
