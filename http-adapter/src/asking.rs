@@ -9,10 +9,10 @@ use leasehold::{Admission, Lease, LeaseStore, ReleaseError, Terms};
 use tokio::time::Instant;
 
 use crate::admission::{Answer, is_unheard};
-use crate::metrics::Verb;
 use crate::open_runs::{OpenRun, Side};
 use crate::policy::Duplicate;
 use crate::run::Run;
+use crate::store_calls::Verb;
 use crate::timed::{timed, timed_since};
 
 /// What asking for the right to run came to.

@@ -89,6 +89,7 @@ mod scope;
 mod seldom;
 mod service;
 mod settle;
+mod store_calls;
 mod timed;
 mod verdict;
 mod waiting;

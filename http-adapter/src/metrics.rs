@@ -4,20 +4,14 @@
 
 use std::time::Duration;
 
-use leasehold::{Namespace, Usage, Verdict};
+use leasehold::{Namespace, StoreErrorKind, Usage, Verdict};
 use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
-use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::Registry;
 
-/// Upper ends of the histogram's buckets, in seconds: 1 µs, below every call, to 5 s, above every
-/// sensible time limit; in steps of 1, 2.5 and 5 within each power of ten, which is arbitrary.
-const BUCKETS: [f64; 21] = [
-    1e-6, 2.5e-6, 5e-6, 1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2,
-    5e-2, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
-];
+use crate::store_calls::{CallHandles, StoreCalls, Verb};
 
 /// The adapter's counters. A clone shares them.
 ///
@@ -27,7 +21,7 @@ const BUCKETS: [f64; 21] = [
 pub struct Metrics {
     requests: Family<RequestLabels, Counter>,
     verdicts: Family<VerdictLabels, Counter>,
-    store_seconds: Family<VerbLabels, Histogram, fn() -> Histogram>,
+    store: StoreCalls,
     lease_lost: Counter,
     commit_errors: Counter,
     release_errors: Counter,
@@ -52,15 +46,6 @@ struct VerdictLabels {
     verdict: &'static str,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
-struct VerbLabels {
-    verb: &'static str,
-}
-
-fn store_histogram() -> Histogram {
-    Histogram::new(BUCKETS)
-}
-
 impl Default for Metrics {
     fn default() -> Self {
         Self::new()
@@ -74,7 +59,7 @@ impl Metrics {
         Self {
             requests: Family::default(),
             verdicts: Family::default(),
-            store_seconds: Family::new_with_constructor(store_histogram),
+            store: StoreCalls::new(),
             lease_lost: Counter::default(),
             commit_errors: Counter::default(),
             release_errors: Counter::default(),
@@ -88,18 +73,14 @@ impl Metrics {
     /// Adds every counter to a registry, under its name in the contract. The text format appends
     /// `_total` to the names of counters.
     pub fn register(&self, registry: &mut Registry) {
-        let Self { requests, verdicts, store_seconds, .. } = self;
+        let Self { requests, verdicts, .. } = self;
         registry.register(
             "leasehold_requests",
             "Requests by what became of them",
             requests.clone(),
         );
         registry.register("leasehold_verdicts", "Ends of handlers by verdict", verdicts.clone());
-        registry.register(
-            "leasehold_store_seconds",
-            "Time that the store took to answer",
-            store_seconds.clone(),
-        );
+        self.store.register(registry);
         for (name, help, counter) in [
             ("leasehold_lease_lost", "Leases lost while their handler ran", &self.lease_lost),
             ("leasehold_commit_errors", "Commits that failed", &self.commit_errors),
@@ -149,7 +130,6 @@ impl Metrics {
             let namespace = namespace.to_owned();
             self.verdicts.get_or_create_owned(&VerdictLabels { namespace, verdict })
         };
-        let seconds = |verb| self.store_seconds.get_or_create_owned(&VerbLabels { verb });
         Handles {
             granted: request("granted"),
             in_flight: request("in_flight"),
@@ -165,10 +145,7 @@ impl Metrics {
             commit: verdict("commit"),
             release: verdict("release"),
             hold: verdict("hold"),
-            acquire_seconds: seconds("acquire"),
-            commit_seconds: seconds("commit"),
-            release_seconds: seconds("release"),
-            renew_seconds: seconds("renew"),
+            store: self.store.handles(),
             lease_lost: self.lease_lost.clone(),
             commit_errors: self.commit_errors.clone(),
             release_errors: self.release_errors.clone(),
@@ -194,23 +171,11 @@ pub(crate) struct Handles {
     commit: Counter,
     release: Counter,
     hold: Counter,
-    acquire_seconds: Histogram,
-    commit_seconds: Histogram,
-    release_seconds: Histogram,
-    renew_seconds: Histogram,
+    store: CallHandles,
     pub(crate) lease_lost: Counter,
     pub(crate) commit_errors: Counter,
     pub(crate) release_errors: Counter,
     pub(crate) renewals: Counter,
-}
-
-/// The verbs whose calls are timed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Verb {
-    Acquire,
-    Commit,
-    Release,
-    Renew,
 }
 
 impl Handles {
@@ -223,14 +188,8 @@ impl Handles {
         };
     }
 
-    /// Records how long one call of the store's took.
-    pub(crate) fn observe(&self, verb: Verb, took: Duration) {
-        let histogram = match verb {
-            Verb::Acquire => &self.acquire_seconds,
-            Verb::Commit => &self.commit_seconds,
-            Verb::Release => &self.release_seconds,
-            Verb::Renew => &self.renew_seconds,
-        };
-        histogram.observe(took.as_secs_f64());
+    /// Records how long one call of the store's took, and how it failed, if it did.
+    pub(crate) fn observe(&self, verb: Verb, took: Duration, failure: Option<StoreErrorKind>) {
+        self.store.observe(verb, took, failure);
     }
 }

@@ -22,7 +22,8 @@ use crate::capture::{Copied, Keeper, Streaming};
 use crate::policy::{OnDisconnect, Policy};
 use crate::record::Record;
 use crate::run::{Right, Run};
-use crate::timed::within;
+use crate::store_calls::Verb;
+use crate::timed::timed;
 use crate::waiting::Coming;
 
 /// A marker for a response's extensions: it is not to be kept for replays. Its duplicates are
@@ -124,7 +125,7 @@ impl<S: LeaseStore + Clone> Run<S> {
             attach: Some(Box::new(move |outcome| {
                 Box::pin(async move {
                     let call = store.attach(&lease, outcome);
-                    let answer = within(prepared.policy.store_timeout, call).await;
+                    let answer = timed(Verb::Attach, &prepared, call).await;
                     if !matches!(answer, Ok(Ok(()))) {
                         tracing::debug!(%address, ?answer, "a response was not kept for replays");
                     }

@@ -32,7 +32,8 @@ use crate::problem::{Asker, Problem};
 use crate::refusal::Refusal;
 use crate::request_body::RequestBody;
 use crate::running::Place;
-use crate::timed::within;
+use crate::store_calls::Verb;
+use crate::timed::timed;
 use crate::verdict::{self, Judge};
 
 /// What one protected request needs besides its handler.
@@ -234,12 +235,12 @@ impl<S: LeaseStore + Clone> Run<S> {
     /// Tells the store, beside the refusal, to free what it may have granted unheard.
     pub(crate) fn abandon(&self, terms: Terms) {
         let (store, address) = (self.shared.store().clone(), self.address);
-        let limit = self.prepared.policy.store_timeout;
-        let ledger = self.ledger.shared();
+        let (prepared, ledger) = (Arc::clone(&self.prepared), self.ledger.shared());
         // Without a runtime a lease that was granted ends by itself.
         if let Ok(runtime) = tokio::runtime::Handle::try_current() {
             runtime.spawn(async move {
-                let answer = within(limit, store.abandon(address, terms.attempt)).await;
+                let call = store.abandon(address, terms.attempt);
+                let answer = timed(Verb::Abandon, &prepared, call).await;
                 if !matches!(answer, Ok(Ok(()))) {
                     tracing::debug!(%address, "abandon failed, a lease may run out by itself");
                 }

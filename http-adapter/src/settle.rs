@@ -9,8 +9,8 @@ use leasehold::{
     CommitError, Lease, LeaseStore, Outcome, ReleaseError, RenewError, Terms, Verdict,
 };
 
-use crate::metrics::Verb;
 use crate::run::{Grant, Right, Run};
+use crate::store_calls::Verb;
 use crate::timed::{Slow, timed};
 
 impl<S: LeaseStore + Clone> Run<S> {

@@ -76,7 +76,13 @@ fn pairs_of(
 fn pairs() -> impl Strategy<Value = [Setting; 2]> {
     let spans =
         vec!["ttl", "lease-ttl", "hold-ttl", "late-grace", "store-timeout", "cleanup-interval"];
-    let counts = vec!["max-entries", "max-key-length", "max-waiters", "max-pending-commits"];
+    let counts = vec![
+        "max-entries",
+        "max-key-length",
+        "max-waiters",
+        "max-pending-commits",
+        "replica-connections",
+    ];
     let switches = vec!["enabled", "required", "renew", "retry-hints"];
     let names = vec!["namespace", "header-name", "replayed-header", "store", "key-syntax"];
     let text = prop_oneof![

@@ -20,7 +20,7 @@ use super::Ward;
 use super::pace::retry_pause;
 use super::roster::{Called, Roster};
 use crate::held::Loan;
-use crate::metrics::Verb;
+use crate::store_calls::{Verb, failure};
 use crate::timed::{Slow, within};
 
 /// Most renewals that are under way at once. Arbitrary: far more than a store answers in parallel,
@@ -149,7 +149,8 @@ async fn renew<S: LeaseStore>(ward: &Ward<S>, called: Called, begun: Instant) ->
         () = held.claimed() => None,
     };
     let at = Instant::now();
-    prepared.handles.observe(Verb::Renew, at.saturating_duration_since(begun));
+    let failed = answer.as_ref().and_then(failure);
+    prepared.handles.observe(Verb::Renew, at.saturating_duration_since(begun), failed);
     let again = match answer {
         Some(Ok(Ok(deadline))) => {
             prepared.handles.renewals.inc();

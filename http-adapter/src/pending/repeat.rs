@@ -11,9 +11,9 @@ use tokio::time::{Instant, sleep_until};
 use super::listing::Listed;
 use crate::held::HeldLease;
 use crate::layer::Prepared;
-use crate::metrics::Verb;
 use crate::pauses::Pauses;
 use crate::run::Grant;
+use crate::store_calls::Verb;
 use crate::timed::{Slow, timed_since};
 
 /// The first pause. Most failures are a connection that was lost and is there again. Arbitrary.
@@ -176,11 +176,11 @@ impl Job {
 }
 
 /// Waits for a call longer than a request would, and records how long that was.
-fn patiently<T>(
+fn patiently<T, E: Error + 'static>(
     verb: Verb,
     prepared: &Prepared,
-    call: impl Future<Output = T>,
-) -> impl Future<Output = Result<T, Slow>> {
+    call: impl Future<Output = Result<T, E>>,
+) -> impl Future<Output = Result<Result<T, E>, Slow>> {
     let limit = prepared.policy.store_timeout.max(SHORTEST_LIMIT);
     timed_since(Instant::now(), limit, verb, prepared, call)
 }

@@ -54,7 +54,8 @@ async fn check_prints_what_holds_and_what_it_allows() {
     assert_eq!(String::from_utf8_lossy(&again.stdout), out);
 }
 
-/// Every supported key with another value than its default, and routes that differ.
+/// Every supported key with another value than its default, and routes that differ; but for the
+/// name of a file, which has to be there.
 const UNUSUAL: &str = r#"
     listen = "[::1]:18080"
     upstream = "http://shop.test:3001"
@@ -67,6 +68,7 @@ const UNUSUAL: &str = r#"
     max-connections = 9
     max-buffered-bytes = "1000"
     [idempotency]
+    store = "rediss://cache.test"
     max-entries = 1001
     cleanup-interval = "0s"
     max-outcome-bytes = 12345
@@ -75,6 +77,7 @@ const UNUSUAL: &str = r#"
     near-cache = false
     near-cache-ttl = "1s"
     min-replicas = 1
+    replica-connections = 3
     allow-eviction = true
     digest-secret = "hunter2"
     max-waiters = 3

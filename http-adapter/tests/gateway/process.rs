@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::process::{Output, Stdio};
 
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines};
-use tokio::process::{Child, ChildStdout, Command};
+use tokio::process::{Child, ChildStderr, ChildStdout, Command};
 
 use super::client::Call;
 use super::{next_number, soon};
@@ -70,6 +70,56 @@ pub(super) async fn run_with(subcommand: &str, text: &str) -> Output {
     let output = run(&[subcommand, "--config", &path.to_string_lossy()], &[]).await;
     std::fs::remove_file(&path).expect("removed");
     output
+}
+
+/// Sends a signal by its name.
+async fn signal(child: &Child, name: &str) {
+    let id = child.id().expect("running").to_string();
+    let sent = Command::new("kill").args(["-s", name, &id]).status().await.expect("kill runs");
+    assert!(sent.success());
+}
+
+/// A gateway that does not listen yet. It is killed when this is dropped.
+#[derive(Debug)]
+pub(super) struct Starting {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+}
+
+impl Starting {
+    /// Starts the binary with these arguments.
+    pub(super) fn spawn(arguments: &[&str], environment: &[(&str, &str)]) -> Self {
+        let mut command = command(arguments);
+        command.envs(environment.iter().copied()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("started");
+        let log = BufReader::new(child.stderr.take().expect("piped")).lines();
+        Self { child, log }
+    }
+
+    /// Waits for a line of its log that has these words.
+    pub(super) async fn logs(&mut self, words: &str) {
+        soon(words, async {
+            while let Some(line) = self.log.next_line().await.expect("read") {
+                if line.contains(words) {
+                    return;
+                }
+            }
+            panic!("it ended without a word of {words:?}");
+        })
+        .await;
+    }
+
+    /// Sends a signal by its name.
+    pub(super) async fn signal(&self, name: &str) {
+        signal(&self.child, name).await;
+    }
+
+    /// Waits for its end; gives the exit code and what it has printed on standard output.
+    pub(super) async fn ended(self) -> (Option<i32>, Vec<u8>) {
+        let output = self.child.wait_with_output();
+        let output = soon("the end of the process", output).await.expect("waited");
+        (output.status.code(), output.stdout)
+    }
 }
 
 /// A running gateway. It is killed when this is dropped.
@@ -169,9 +219,7 @@ impl Gateway {
 
     /// Sends SIGTERM.
     pub(super) async fn terminate(&self) {
-        let id = self.child.id().expect("running").to_string();
-        let killed = Command::new("kill").args(["-TERM", &id]).status().await.expect("kill runs");
-        assert!(killed.success());
+        signal(&self.child, "TERM").await;
     }
 
     /// Kills it without a word, and waits until it is gone.

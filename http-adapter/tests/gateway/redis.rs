@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 
 use http::Method;
-use leasehold_redis_server::Server;
+use leasehold_redis_server::{Server, encrypted};
 use tokio::task::JoinSet;
 
 use super::client::{Answer, Call};
-use super::process::{Gateway, run, run_fed, run_with};
+use super::process::{Gateway, Starting, run, run_fed, run_with};
 use super::upstream::{Script, Upstream, gate};
 use super::{new_key, soon};
 
@@ -238,6 +238,77 @@ async fn a_server_that_may_evict_is_refused_unless_that_is_allowed() {
 }
 
 #[tokio::test]
+async fn a_server_is_trusted_by_the_certificate_that_the_settings_name() {
+    let upstream = Upstream::start().await;
+    let (redis, url, certificate) = encrypted(&[]);
+    let path = redis.folder().join("authority.pem").display().to_string();
+    std::fs::write(&path, certificate).expect("written");
+    let settings = on(&url, &format!("root-certificate = \"{path}\"\nreplica-connections = 1"));
+    let gateway = Gateway::start(upstream.address, &settings).await;
+    let call = Call::post("/orders", &new_key());
+    let key = call.key();
+    assert_eq!(call.send(gateway.address).await.status, 201);
+    let of_store = ["--config", gateway.config(), "--store", &url];
+    let (text, code) = ask("peek", &of_store, &key).await;
+    assert!(text.starts_with("completed, ") && code == Some(0), "{text}");
+
+    let (_other, _, another) = encrypted(&[]);
+    std::fs::write(&path, another).expect("written");
+    let (text, code) = ask("peek", &of_store, &key).await;
+    assert!(text.contains("idempotency.store: ") && code == Some(1), "{text}");
+}
+
+#[tokio::test]
+async fn a_certificate_that_is_not_there_or_none_is_refused_by_its_key() {
+    let folder = std::path::Path::new(env!("CARGO_TARGET_TMPDIR"));
+    let [empty, text] = [("empty", ""), ("text", "hunter2")].map(|(name, content)| {
+        let path = folder.join(format!("authority-{}.pem", new_key()));
+        std::fs::write(&path, content).expect(name);
+        path.display().to_string()
+    });
+    let folder = folder.display().to_string();
+    for (url, path) in [
+        ("rediss://127.0.0.1:9", "/no/such/file.pem"),
+        ("rediss://127.0.0.1:9", &folder),
+        ("rediss://127.0.0.1:9", "/dev/zero"),
+        ("rediss://127.0.0.1:9", &empty),
+        ("rediss-cluster://127.0.0.1:9", &text),
+        ("redis://127.0.0.1:9", &text),
+        ("memory:", &text),
+    ] {
+        let settings = format!("[idempotency]\nstore = \"{url}\"\nroot-certificate = \"{path}\"");
+        for subcommand in ["serve", "check"] {
+            let output = run_with(subcommand, &settings).await;
+            let errors = String::from_utf8_lossy(&output.stderr);
+            assert_eq!(output.status.code(), Some(2), "{settings}: {errors}");
+            let start = "leasehold: idempotency.root-certificate: ";
+            assert!(errors.starts_with(start) && errors.lines().count() == 1, "{errors}");
+            assert!(!errors.contains("hunter2"), "{errors}");
+        }
+    }
+    for path in [empty, text] {
+        std::fs::remove_file(path).expect("removed");
+    }
+}
+
+/// Exit code 1 would mean that it has waited to the end of its patience.
+#[tokio::test]
+async fn a_signal_ends_a_start_that_waits_for_its_server() {
+    // It takes connections and never says a word.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").expect("a port");
+    let url = format!("redis://{}", silent.local_addr().expect("an address"));
+    let environment = [("LEASEHOLD_IDEMPOTENCY_STORE_TIMEOUT", "100ms")];
+    for signal in ["TERM", "INT"] {
+        let arguments = ["serve", "--listen", "127.0.0.1:0", "--store", &url];
+        let mut starting = Starting::spawn(&arguments, &environment);
+        starting.logs("the store is not there yet").await;
+        starting.signal(signal).await;
+        starting.logs("stopped").await;
+        assert_eq!(starting.ended().await, (Some(0), Vec::new()), "{signal}");
+    }
+}
+
+#[tokio::test]
 async fn a_grant_that_too_few_replicas_have_is_refused() {
     let (upstream, redis) = (Upstream::start().await, Server::start(&[]));
     let settings = on(&redis.url(), "min-replicas = 1\nstore-timeout = \"200ms\"");
@@ -245,4 +316,63 @@ async fn a_grant_that_too_few_replicas_have_is_refused() {
     let answer = Call::post("/orders", &new_key()).case("lonely").send(gateway.address).await;
     assert!(is(&answer, 503, "store-unavailable"));
     assert_eq!(upstream.runs("lonely"), 0);
+}
+
+/// How many calls of a verb have failed in one way.
+async fn failures(gateway: &Gateway, verb: &str, kind: &str) -> f64 {
+    let series = format!("leasehold_store_errors_total{{verb=\"{verb}\",kind=\"{kind}\"}}");
+    gateway.metric(&series).await.expect("exported")
+}
+
+#[tokio::test]
+async fn what_a_server_fails_at_is_counted_by_verb_and_kind() {
+    let (upstream, redis) = (Upstream::start().await, Server::start(&[]));
+    let settings = on(&redis.url(), "store-timeout = \"500ms\"\nnear-cache = false");
+    let gateway = Gateway::start(upstream.address, &settings).await;
+    let acquire = async |kind| failures(&gateway, "acquire", kind).await;
+    let refused = async |call: Call| {
+        assert!(is(&call.send(gateway.address).await, 503, "store-unavailable"));
+    };
+    let fresh = || Call::post("/orders", &new_key());
+
+    // It dies while a handler runs.
+    let gate = gate();
+    upstream.script("dies", Script::status(201).gate(&gate));
+    let running = tokio::spawn(fresh().case("dies").send(gateway.address));
+    upstream.wait_for_runs("dies", 1).await;
+    redis.kill();
+    gate.add_permits(1);
+    assert_eq!(running.await.expect("ran").status, 201);
+    let commits = [("commit", "no_answer"), ("commit", "unreachable")];
+    let commits = commits.map(|(verb, kind)| failures(&gateway, verb, kind));
+    let [unanswered, unreached] = commits;
+    assert!(unanswered.await + unreached.await >= 1.0, "{}", gateway.metrics().await);
+    refused(fresh()).await;
+    assert_eq!(acquire("unreachable").await, 1.0);
+    soon("an abandon", async { while failures(&gateway, "abandon", "unreachable").await < 1.0 {} })
+        .await;
+
+    redis.start_again();
+    ready(&gateway).await;
+    redis.freeze();
+    refused(fresh()).await;
+    assert_eq!(acquire("no_answer").await, 1.0);
+    redis.thaw();
+    ready(&gateway).await;
+
+    // A record that no version has written.
+    assert_eq!(redis.ask(&["FLUSHALL"]), "+OK");
+    let call = fresh();
+    assert_eq!(call.clone().send(gateway.address).await.status, 201);
+    let record = redis.ask(&["KEYS", "leasehold:*"]);
+    assert_eq!(redis.ask(&["SET", &record, "not ours"]), "+OK");
+    refused(call).await;
+    assert_eq!(acquire("corrupt").await, 1.0);
+
+    assert_eq!(redis.ask(&["ACL", "SETUSER", "default", "-evalsha"]), "+OK");
+    refused(fresh()).await;
+    let kinds = ["unreachable", "no_answer", "refused", "corrupt"];
+    for kind in kinds {
+        assert_eq!(acquire(kind).await, 1.0, "{kind}");
+    }
 }

@@ -238,6 +238,8 @@ async fn a_store_that_does_not_answer_an_attach_holds_the_body_up_for_its_time_a
         assert_eq!(text(first).await, "text");
         let waited = begun.elapsed();
         assert!(waited.as_millis().abs_diff(if hangs { 2000 } else { 0 }) < 10, "{waited:?}");
+        let kind = if hangs { "no_answer" } else { "unreachable" };
+        assert_eq!(app.store_errors("attach", kind), 1);
         assert_never_replayed(&app).await;
     }
 }

@@ -2,11 +2,12 @@
 
 use std::time::Duration;
 
-use leasehold::RecordState;
+use leasehold::{LeaseStore as _, RecordState, StoreErrorKind, Verdict};
 use leasehold_http::Policy;
+use tower::ServiceExt as _;
 
 use crate::faulty::{Fault, Faulty};
-use crate::support::{order, problem};
+use crate::support::{App, answer, order, problem};
 
 #[tokio::test(start_paused = true)]
 async fn an_acquire_without_an_answer_is_503_and_abandoned_once() {
@@ -73,4 +74,59 @@ async fn a_release_that_fails_is_counted_and_the_lease_runs_out() {
         app.clock.advance(Duration::from_secs(31));
         assert_eq!(app.order("k", 201).await, 201, "{fault:?}");
     }
+}
+
+const KINDS: [(&str, StoreErrorKind); 4] = [
+    ("unreachable", StoreErrorKind::Unreachable),
+    ("no_answer", StoreErrorKind::NoAnswer),
+    ("refused", StoreErrorKind::Refused),
+    ("corrupt", StoreErrorKind::Corrupt),
+];
+
+/// Sends a request whose handler ends with a verdict: it is carried out by a verb of its own.
+async fn run(app: &App<Faulty>, key: &str, verdict: Verdict) {
+    let service = app.service(move |_| async move {
+        let mut response = answer(201);
+        response.extensions_mut().insert(verdict);
+        Ok(response)
+    });
+    service.oneshot(order(key)).await.expect("the handler does not fail");
+}
+
+#[tokio::test(start_paused = true)]
+async fn failures_of_the_store_are_counted_by_verb_and_kind() {
+    for (name, kind) in KINDS {
+        let app = Faulty::app(Policy::default());
+        let fail = |verb| app.store.fail(verb, Fault::Fails(kind));
+        fail("acquire");
+        fail("abandon");
+        run(&app, "acquire", Verdict::Commit).await;
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        for (verb, verdict) in
+            [("commit", Verdict::Commit), ("release", Verdict::Release), ("renew", Verdict::Hold)]
+        {
+            fail(verb);
+            run(&app, verb, verdict).await;
+        }
+        for verb in ["acquire", "abandon", "commit", "release", "renew"] {
+            for (other, _) in KINDS {
+                let expected = u64::from(other == name);
+                assert_eq!(app.store_errors(verb, other), expected, "{verb} {other} {name}");
+            }
+        }
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn who_waits_too_long_for_the_store_counts_no_answer() {
+    let app = Faulty::app(Policy::default());
+    app.store.fail("acquire", Fault::Hang);
+    assert_eq!(app.order("k", 201).await, 503);
+    assert_eq!(app.store_errors("acquire", "no_answer"), 1);
+    // What a store says by right is no failure of its own.
+    assert_eq!((app.order("k", 201).await, app.order("k", 201).await), (201, 409));
+    app.memory.close();
+    assert_eq!(app.order("other", 201).await, 503);
+    let failures = KINDS.map(|(name, _)| app.store_errors("acquire", name));
+    assert_eq!(failures, [0, 1, 0, 0]);
 }

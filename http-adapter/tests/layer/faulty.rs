@@ -20,6 +20,8 @@ use crate::support::{App, Gate, Seen, memory};
 pub(crate) enum Fault {
     /// It does not reach the store, and fails at once.
     LostBefore,
+    /// It does not reach the store, and fails in this way.
+    Fails(StoreErrorKind),
     /// It reaches the store, and its answer is lost: it fails.
     LostAfter,
     /// It does not reach the store, and there is never an answer.
@@ -101,6 +103,7 @@ impl Faulty {
         match fault {
             None => call.await,
             Some((_, Fault::LostBefore)) => error(StoreError::new(StoreErrorKind::Unreachable)),
+            Some((_, Fault::Fails(kind))) => error(StoreError::new(kind)),
             Some((_, Fault::LostAfter)) => {
                 call.await;
                 error(StoreError::new(StoreErrorKind::NoAnswer))

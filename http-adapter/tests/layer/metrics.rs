@@ -40,8 +40,11 @@ async fn every_counter_is_exported_at_zero_for_every_declared_namespace() {
     for name in ["renewals_total", "running"] {
         assert_eq!(app.sample(&format!("leasehold_{name}")), Some(0));
     }
-    for verb in ["acquire", "commit", "release", "renew"] {
+    for verb in ["acquire", "commit", "attach", "release", "abandon", "renew"] {
         assert_eq!(app.calls(verb), 0);
+        for kind in ["unreachable", "no_answer", "refused", "corrupt"] {
+            assert_eq!(app.store_errors(verb, kind), 0);
+        }
     }
 }
 

@@ -136,6 +136,12 @@ impl<S: LeaseStore + Clone> App<S> {
         self.sample(&format!("leasehold_verdicts_total{labels}")).expect("exported")
     }
 
+    /// How many calls of a verb failed in one way.
+    pub(crate) fn store_errors(&self, verb: &str, kind: &str) -> u64 {
+        let labels = format!("{{verb=\"{verb}\",kind=\"{kind}\"}}");
+        self.sample(&format!("leasehold_store_errors_total{labels}")).expect("exported")
+    }
+
     /// How many calls of a verb the store got.
     pub(crate) fn calls(&self, verb: &str) -> u64 {
         self.sample(&format!("leasehold_store_seconds_count{{verb=\"{verb}\"}}")).expect("exported")

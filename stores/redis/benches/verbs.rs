@@ -5,7 +5,8 @@
 //! scripts and arguments of the store by the client library alone: what is missing to 1 is this
 //! crate's own cost. *least* sends scripts that do one `SET` with as many bytes of arguments: what
 //! is missing to 1 is the price of the contract too. `near` is a duplicate that the near cache
-//! answers. Run by `cargo bench -p leasehold-redis`; without `--bench` each runs once.
+//! answers. Run by `cargo xtask bench-redis`, or `cargo bench -p leasehold-redis --bench verbs`;
+//! without `--bench` each runs once.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -21,6 +22,10 @@ use tokio::task::JoinSet;
 
 const CALLERS: [usize; 3] = [1, 16, 256];
 const ROUNDS: usize = 7;
+
+/// For a look: too few for figures that are handed on.
+const QUICK_ROUNDS: usize = 3;
+
 const HOUR_MICROS: u64 = 3_600_000_000;
 
 /// A small response, such as a gateway keeps.
@@ -198,11 +203,16 @@ async fn near(server: &Server, calls: usize) {
 }
 
 fn main() {
-    let measures = std::env::args().any(|argument| argument == "--bench");
-    let (rounds, scale, calls) = if measures { (ROUNDS, 4_000, 1_000_000) } else { (1, 32, 100) };
+    let is_asked_for = |name: &str| std::env::args().any(|argument| argument == name);
+    let rounds = if is_asked_for("--quick") { QUICK_ROUNDS } else { ROUNDS };
+    let measures = is_asked_for("--bench");
+    let (rounds, scale, calls) = if measures { (rounds, 4_000, 1_000_000) } else { (1, 32, 100) };
     let runtime = tokio::runtime::Runtime::new().expect("a runtime");
     runtime.block_on(async {
         let server = Server::start(&["--maxmemory-policy", "noeviction"]);
+        let info = server.ask(&["INFO", "server"]);
+        let version = info.lines().find_map(|line| line.strip_prefix("redis_version:"));
+        println!("redis {}, medians of {rounds}", version.unwrap_or("of no version"));
         compare(&server, rounds, scale).await;
         near(&server, calls).await;
     });

@@ -48,6 +48,7 @@ pub struct RedisConfig {
     /// Connections of those verbs while `min_replicas` is above zero, 1 to 1,024; default 8.
     pub replica_connections: usize,
     /// The certificate authority that TLS trusts instead of the system's, in PEM; default none.
+    /// It needs a URL of TLS.
     pub root_certificate: Option<Vec<u8>>,
 }
 
@@ -186,6 +187,12 @@ pub enum ConfigError {
     /// `replica_connections` is zero or too large.
     #[error("replica_connections must be from 1 to {MAX_REPLICA_CONNECTIONS}")]
     ReplicaConnections,
+    /// `root_certificate` could vouch for no server.
+    #[error("root_certificate {reason}")]
+    RootCertificate {
+        /// What is wrong with it.
+        reason: &'static str,
+    },
 }
 
 /// Why a store did not start.

@@ -14,6 +14,7 @@ use redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType}
 use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, RedisResult, Value};
 use tokio::sync::Mutex;
 
+use crate::authority;
 use crate::config::{ConfigError, RedisConfig};
 use crate::endpoint::{Endpoint, refused};
 
@@ -54,6 +55,7 @@ impl Dialer {
     /// For a URL; nothing is connected yet.
     pub(crate) fn new(config: &RedisConfig) -> Result<Self, ConfigError> {
         let endpoint = Endpoint::parse(&config.url)?;
+        authority::check(config)?;
         let name = name(&endpoint);
         let patience = config.store_timeout / 2;
         let target = target(endpoint, config).map_err(|error| refused(&error))?;

@@ -41,6 +41,7 @@
 
 #![forbid(unsafe_code)]
 
+mod authority;
 mod check;
 mod config;
 mod dial;

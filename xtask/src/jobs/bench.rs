@@ -88,7 +88,7 @@ fn timed(name: &str, command: &mut Command) -> Result<(), Failure> {
 }
 
 /// The load of the last minute as the kernel counts it: above zero, others were at work.
-fn load() -> String {
+pub(super) fn load() -> String {
     let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     text.split_whitespace().next().unwrap_or("unknown").to_owned()
 }

@@ -3,6 +3,7 @@
 mod acceptance;
 mod bench;
 mod bench_http;
+mod bench_redis;
 mod checks;
 mod clients;
 mod demo;
@@ -15,6 +16,7 @@ mod redis;
 mod release;
 mod san;
 mod stress;
+mod valkey;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -137,6 +139,12 @@ pub(crate) const JOBS: &[Job] = &[
         run: |root, _| clients::check(root),
     },
     Job {
+        name: "valkey",
+        about: "the Redis store's tests on a Valkey server from PyPI, but for TLS: 2 minutes",
+        in_ci: false,
+        run: |root, _| valkey::check(root),
+    },
+    Job {
         name: "mutants",
         about: "each fault of xtask/faults is found by its killer; --only NAME or KIND; 20 minutes",
         in_ci: false,
@@ -153,6 +161,12 @@ pub(crate) const JOBS: &[Job] = &[
         about: "the layer and the gateway against others, target/bench/http.json: 4 minutes",
         in_ci: false,
         run: |root, options| bench_http::run_all(root, options.is_quick),
+    },
+    Job {
+        name: "bench-redis",
+        about: "acquire and commit on a Redis server against the raw client: 2 minutes",
+        in_ci: false,
+        run: |root, options| bench_redis::run_all(root, options.is_quick),
     },
 ];
 

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use http::HeaderName;
 use leasehold::{LeaseStore, Sweeper};
-use leasehold_http::{IdempotentLayer, Metrics, PendingCommits, RequestBody, Running};
+use leasehold_http::{IdempotentLayer, Metrics, PendingCommits, RequestBody, Routes, Running};
 use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio::sync::watch;
@@ -76,12 +76,27 @@ pub(crate) struct Gateway {
 }
 
 impl Gateway {
-    /// Makes the parts and takes the addresses.
-    pub(crate) async fn bind(config: &Config) -> Result<Self, StartError> {
+    /// Makes the parts and takes the addresses. None if it was told to stop while it waited for its
+    /// store: then there is nothing yet that would have to be brought to an end.
+    pub(crate) async fn bind(config: &Config) -> Result<Option<Self>, StartError> {
         let routes = config.routes()?;
-        // Before the signals are taken: a start that still waits for its store just ends by one.
-        let store = store::open(config).await?;
-        let signals = Signals::new()?;
+        let mut signals = Signals::new()?;
+        let store = tokio::select! {
+            store = store::open(config) => store?,
+            () = signals.next() => {
+                tracing::info!("stopped");
+                return Ok(None);
+            }
+        };
+        Self::with_store(config, routes, store, signals).await.map(Some)
+    }
+
+    async fn with_store(
+        config: &Config,
+        routes: Routes,
+        store: AnyStore,
+        signals: Signals,
+    ) -> Result<Self, StartError> {
         open_files::raise(config.server.max_connections);
         let metrics = Metrics::new();
         let askers = Askers::new(routes.clone());

@@ -106,7 +106,10 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
 }
 
 async fn serve(flags: &Flags) -> Result<(), StartError> {
-    let gateway = Gateway::bind(&Config::load(flags, std::env::vars_os())?).await?;
+    let config = Config::load(flags, std::env::vars_os())?;
+    let Some(gateway) = Gateway::bind(&config).await? else {
+        return Ok(());
+    };
     print(&gateway.announcement()?)?;
     gateway.serve().await;
     Ok(())
@@ -115,6 +118,7 @@ async fn serve(flags: &Flags) -> Result<(), StartError> {
 fn check(flags: &Flags) -> Result<(), StartError> {
     let config = Config::load(flags, std::env::vars_os())?;
     config.routes()?;
+    config.redis_to_open()?;
     print(&config.report())
 }
 

@@ -6,6 +6,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use crate::program::program;
+
 /// Reads names of signals line by line, and answers each once it is sent.
 const SCRIPT: &str = r#"
 "$@" </dev/null >&2 &
@@ -42,7 +44,8 @@ impl Keeper {
     /// What the server has logged, if it ended instead.
     pub(crate) fn start(arguments: &[String]) -> Result<Self, String> {
         let mut shell = Command::new("sh")
-            .args(["-c", SCRIPT, "keeper", "redis-server"])
+            .args(["-c", SCRIPT, "keeper"])
+            .arg(program())
             .args(arguments)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())

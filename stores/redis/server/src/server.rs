@@ -1,13 +1,13 @@
 //! One server, which can be frozen, killed and started again on the same port.
 
 use std::path::Path;
-use std::process::Command;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tempfile::TempDir;
 
 use crate::keeper::Keeper;
 use crate::port::free_port;
+use crate::program::assert_is_installed;
 use crate::wire;
 
 /// Ports that are tried: another process may take a free one first, which is rare.
@@ -158,14 +158,8 @@ fn placing(port: u16, folder: &Path) -> Vec<String> {
         ("--appendonly", "no"),
         ("--daemonize", "no"),
         ("--loglevel", "notice"),
+        // A replica is not to wait for others that might come.
+        ("--repl-diskless-sync-delay", "0"),
     ];
     pairs.iter().flat_map(|(name, value)| [(*name).to_owned(), (*value).to_owned()]).collect()
-}
-
-fn assert_is_installed() {
-    let found = Command::new("redis-server").arg("--version").output();
-    assert!(
-        found.is_ok_and(|output| output.status.success()),
-        "these tests need redis-server on the path: install it (Debian: `redis-server`)"
-    );
 }

@@ -97,36 +97,11 @@ async fn server_is_reached_by_its_socket() {
 
 #[cfg(feature = "tls")]
 mod tls {
-    use rcgen::{CertifiedKey, generate_simple_self_signed};
-
     use super::*;
-
-    /// A server that speaks TLS alone, and its certificate.
-    fn encrypted() -> (Server, String) {
-        let names = vec!["localhost".to_owned(), "127.0.0.1".to_owned()];
-        let CertifiedKey { cert, signing_key } =
-            generate_simple_self_signed(names).expect("a certificate");
-        let server = Server::start_with(|port, folder| {
-            let (certificate, key) = (folder.join("cert.pem"), folder.join("key.pem"));
-            std::fs::write(&certificate, cert.pem()).expect("a file");
-            std::fs::write(&key, signing_key.serialize_pem()).expect("a file");
-            let port = port.to_string();
-            let pairs = [
-                ("--port", "0"),
-                ("--tls-port", port.as_str()),
-                ("--tls-cert-file", &certificate.display().to_string()),
-                ("--tls-key-file", &key.display().to_string()),
-                ("--tls-auth-clients", "no"),
-            ];
-            pairs.iter().flat_map(|(name, value)| [*name, *value].map(str::to_owned)).collect()
-        });
-        (server, cert.pem())
-    }
 
     #[tokio::test(flavor = "multi_thread")]
     async fn trusted_certificate_is_taken_and_another_is_not() {
-        let (server, certificate) = encrypted();
-        let url = server.url().replace("redis://", "rediss://");
+        let (_server, url, certificate) = leasehold_redis_server::encrypted(&[]);
         let config = RedisConfig::new(&*url).root_certificate(certificate);
         works(&connect(config).await).await;
         match RedisStore::connect(RedisConfig::new(url)).await {

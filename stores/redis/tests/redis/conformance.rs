@@ -24,12 +24,6 @@ fn cluster() -> &'static Cluster {
     CLUSTER.get_or_init(Cluster::start)
 }
 
-fn cluster_url() -> String {
-    let hosts: Vec<_> =
-        cluster().nodes().iter().map(|node| format!("127.0.0.1:{}", node.port())).collect();
-    format!("redis-cluster://{}", hosts.join(","))
-}
-
 /// Where the records are.
 struct Place {
     url: String,
@@ -136,9 +130,9 @@ mod one_server {
 }
 
 mod three_masters {
-    use super::{RedisStore, Shared, cluster_url};
+    use super::{RedisStore, Shared, cluster};
 
-    leasehold_conformance::laws_side_by_side!(Shared::<RedisStore>::new(cluster_url()).await);
+    leasehold_conformance::laws_side_by_side!(Shared::<RedisStore>::new(cluster().url()).await);
 }
 
 mod near_cache {

@@ -151,10 +151,7 @@ async fn paused_server_shows_nothing_or_a_bounded_unavailable() {
 #[tokio::test(flavor = "multi_thread")]
 async fn frozen_node_of_a_cluster_takes_only_its_own_keys() {
     let cluster = Cluster::start();
-    let hosts: Vec<_> =
-        cluster.nodes().iter().map(|node| format!("127.0.0.1:{}", node.port())).collect();
-    let url = format!("redis-cluster://{}", hosts.join(","));
-    let store = connect(RedisConfig::new(url).store_timeout(TIMEOUT)).await;
+    let store = connect(RedisConfig::new(cluster.url()).store_timeout(TIMEOUT)).await;
     nothing_shows(&store, || {
         for node in cluster.nodes() {
             assert_eq!(node.ask(&["SCRIPT", "FLUSH"]), "+OK");

@@ -7,7 +7,9 @@ use leasehold::{LeaseStore as _, RecordState};
 use leasehold_redis::RedisConfig;
 use leasehold_redis_server::Server;
 
-use crate::keys::{LONG, connect, fresh_address, granted, long_terms, recovered, ttl, works};
+use crate::failover::commits;
+use crate::keys::{connect, fresh_address, granted, long_terms, recovered, works};
+use crate::replication::{caught_up, until};
 
 /// A sentinel that watches a master.
 fn sentinel_of(master: &Server) -> Server {
@@ -19,37 +21,28 @@ fn sentinel_of(master: &Server) -> Server {
     })
 }
 
-/// Waits until an answer has a word in it. A server closes its connections when its role changes.
-fn until(server: &Server, question: &[&str], word: &str) {
-    while !server.try_ask(question).is_ok_and(|answer| answer.contains(word)) {
-        std::thread::sleep(Duration::from_millis(20));
-    }
-}
-
 #[tokio::test(flavor = "multi_thread")]
 async fn store_follows_a_failover() {
     let master = crate::keys::server();
     let port = master.port().to_string();
     let replica =
         Server::start_with(|_, _| ["--replicaof", "127.0.0.1", &port].map(str::to_owned).into());
-    until(&replica, &["INFO", "replication"], "master_link_status:up");
+    until(&replica, &["INFO", "replication"], "master_link_status:up").await;
     let sentinel = sentinel_of(&master);
     let url = format!("redis-sentinel://127.0.0.1:{}/leases/3", sentinel.port());
     let store = connect(RedisConfig::new(url).store_timeout(Duration::from_secs(5))).await;
     works(&store).await;
     let address = fresh_address();
     let mut lease = granted(store.acquire(address, long_terms()).await);
-    assert_eq!(master.ask(&["WAIT", "1", "0"]), "1");
 
-    until(&sentinel, &["SENTINEL", "MASTERS"], "num-slaves\n1");
-    until(&sentinel, &["SENTINEL", "FAILOVER", "leases"], "OK");
-    until(&replica, &["INFO", "replication"], "role:master");
-    until(&master, &["INFO", "replication"], "role:slave");
+    until(&sentinel, &["SENTINEL", "MASTERS"], "num-slaves\n1").await;
+    caught_up(&master, &replica).await;
+    until(&sentinel, &["SENTINEL", "FAILOVER", "leases"], "OK").await;
+    until(&replica, &["INFO", "replication"], "role:master").await;
+    until(&master, &["INFO", "replication"], "role:slave").await;
     recovered(&store).await;
     // Reads are answered by what is left of the old connection; a write is not.
-    while store.commit(&mut lease, None, ttl(LONG)).await.is_err() {
-        tokio::time::sleep(Duration::from_millis(20)).await;
-    }
+    commits(&store, &mut lease).await;
     let state = store.peek(address).await.expect("an answer");
     assert!(matches!(state, RecordState::Completed { .. }), "{state:?}");
     works(&store).await;

@@ -14,6 +14,9 @@ impl Config {
         let mut idempotency = policy_table(&self.policy);
         let mut store = self.store.clone();
         store.late_grace = Some(Span(self.late_grace()));
+        if let Some(redis) = self.redis() {
+            store.replica_connections = Some(redis.replica_connections);
+        }
         idempotency.extend(table(&store));
         let mut whole = table(&self.server);
         whole.insert(IDEMPOTENCY.to_owned(), Value::Table(idempotency));

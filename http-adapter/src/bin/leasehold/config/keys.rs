@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
+use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
@@ -89,6 +90,12 @@ pub(crate) struct StoreKeys {
     pub(crate) near_cache_ttl: Span,
     /// Replicas that must have a grant or a commit before it counts. Redis only.
     pub(crate) min_replicas: usize,
+    /// Connections of grants and commits that wait for replicas. Redis only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) replica_connections: Option<usize>,
+    /// File of the authority, in PEM, that TLS trusts instead of the system's. Redis only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) root_certificate: Option<PathBuf>,
     /// Start although the server may evict keys. Redis only.
     pub(crate) allow_eviction: bool,
     /// What addresses and fingerprints are made with, so that nobody can guess what they stand for.
@@ -110,6 +117,8 @@ impl Default for StoreKeys {
             near_cache: true,
             near_cache_ttl: Span::seconds(5),
             min_replicas: 0,
+            replica_connections: None,
+            root_certificate: None,
             allow_eviction: false,
             digest_secret: None,
         }
@@ -117,7 +126,7 @@ impl Default for StoreKeys {
 }
 
 /// Names of [`StoreKeys`]' fields: the keys of `[idempotency]` that a route cannot set.
-pub(crate) const STORE_KEYS: [&str; 13] = [
+pub(crate) const STORE_KEYS: [&str; 15] = [
     "store",
     "max-entries",
     "cleanup-interval",
@@ -129,6 +138,8 @@ pub(crate) const STORE_KEYS: [&str; 13] = [
     "near-cache",
     "near-cache-ttl",
     "min-replicas",
+    "replica-connections",
+    "root-certificate",
     "allow-eviction",
     "digest-secret",
 ];

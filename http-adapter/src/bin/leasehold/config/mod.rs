@@ -2,6 +2,7 @@
 //!
 //! Nothing here starts anything. Every refusal is one line that names its key.
 
+mod authority;
 mod choices;
 mod duration;
 mod effective;
@@ -35,6 +36,9 @@ const IDEMPOTENCY: &str = "idempotency";
 
 /// The key that says which store it is.
 pub(crate) const STORE: &str = "idempotency.store";
+
+/// The key of the authority's file.
+const ROOT_CERTIFICATE: &str = "idempotency.root-certificate";
 
 /// The array of tables with one policy for each pattern.
 const ROUTE: &str = "route";
@@ -177,7 +181,12 @@ fn typed<T: DeserializeOwned>(table: Table, prefix: &str) -> Result<T, ConfigErr
 fn reference() -> Table {
     let config = Config {
         server: ServerKeys { admin: Some(([127, 0, 0, 1], 0).into()), ..ServerKeys::default() },
-        store: StoreKeys { digest_secret: Some(Secret::default()), ..StoreKeys::default() },
+        store: StoreKeys {
+            replica_connections: Some(0),
+            root_certificate: Some(PathBuf::new()),
+            digest_secret: Some(Secret::default()),
+            ..StoreKeys::default()
+        },
         policy: PolicyKeys::default(),
         routes: Vec::new(),
     };

@@ -12,7 +12,7 @@ use super::duration::Span;
 use super::error::ConfigError;
 use super::keys::PolicyKeys;
 use super::secret::{Secret, StoreKind};
-use super::{Config, IDEMPOTENCY, ROUTE, STORE, verdict};
+use super::{Config, IDEMPOTENCY, ROOT_CERTIFICATE, ROUTE, STORE, verdict};
 
 /// Reads a route's pattern.
 pub(super) fn pattern(text: &str) -> Result<Pattern, String> {
@@ -60,12 +60,16 @@ impl Config {
     /// The settings of a Redis store, if that is the store.
     pub(crate) fn redis(&self) -> Option<RedisConfig> {
         (self.store.store.kind() == Ok(StoreKind::Redis)).then(|| {
-            RedisConfig::new(self.store.store.reveal())
+            let redis = RedisConfig::new(self.store.store.reveal());
+            let replica_connections =
+                self.store.replica_connections.unwrap_or(redis.replica_connections);
+            redis
                 .key_prefix(&self.store.key_prefix)
                 .late_grace(self.late_grace())
                 .store_timeout(self.longest_store_timeout())
                 .allow_eviction(self.store.allow_eviction)
                 .min_replicas(self.store.min_replicas)
+                .replica_connections(replica_connections)
         })
     }
 
@@ -95,6 +99,8 @@ pub(crate) fn redis_refusal(error: &leasehold_redis::ConfigError) -> ConfigError
         Redis::KeyPrefix => "idempotency.key-prefix",
         Redis::LateGrace => "idempotency.late-grace",
         Redis::StoreTimeout => "idempotency.store-timeout",
+        Redis::ReplicaConnections => "idempotency.replica-connections",
+        Redis::RootCertificate { .. } => ROOT_CERTIFICATE,
         _ => STORE,
     };
     ConfigError::new(key, error)

@@ -68,14 +68,17 @@ fn every_key_is_printed_and_has_a_variable() {
     let Some(Value::Table(idempotency)) = printed.get(IDEMPOTENCY) else { panic!("no table") };
     let store = Table::try_from(StoreKeys {
         late_grace: Some(Span::seconds(1)),
+        replica_connections: Some(1),
+        root_certificate: Some("ca.pem".into()),
         digest_secret: Some(Secret::default()),
         ..<_>::default()
     });
     let store = store.expect("a table");
     assert_eq!(store.len(), keys::STORE_KEYS.len());
     for key in keys::STORE_KEYS {
-        // There is no secret unless one is set, and then it is not shown.
-        assert!(idempotency.contains_key(key) != (key == "digest-secret"), "{key}");
+        // These are there where they are set, and a secret is not shown then either.
+        let absent = ["replica-connections", "root-certificate", "digest-secret"].contains(&key);
+        assert!(idempotency.contains_key(key) != absent, "{key}");
         assert!(store.contains_key(key), "{key}");
     }
     for (key, value) in idempotency {
@@ -220,6 +223,9 @@ const REFUSED_IN_IDEMPOTENCY: &str = r#"
     near-cache = "yes" => near-cache:
     near-cache-ttl = "0s" => near-cache-ttl: must be greater than zero
     min-replicas = -1 => min-replicas:
+    replica-connections = 8 => replica-connections: is for a store on a Redis server
+    root-certificate = "ca.pem" => root-certificate: is for a store on a Redis server
+    root-certificate = 7 => root-certificate:
     digest-secret = "" => digest-secret: must not be empty
     digest-secret = 12345 => digest-secret: must be a string
     store = 7 => store:
@@ -333,6 +339,8 @@ fn a_redis_store_gets_what_its_keys_say() {
         store = "rediss-cluster://:hunter2@one:1,two:2"
         key-prefix = "shop:"
         min-replicas = 2
+        replica-connections = 3
+        root-certificate = "/no/such/file"
         allow-eviction = true
         lease-ttl = "7s"
         near-cache-ttl = "2s"
@@ -344,6 +352,9 @@ fn a_redis_store_gets_what_its_keys_say() {
     let redis = config.redis().expect("a Redis store");
     assert_eq!(redis.url, "rediss-cluster://:hunter2@one:1,two:2");
     assert_eq!((redis.key_prefix.as_str(), redis.min_replicas), ("shop:", 2));
+    assert_eq!((redis.replica_connections, redis.root_certificate.as_ref()), (3, None));
+    let refusal = config.redis_to_open().expect_err("there is no such file").to_string();
+    assert!(refusal.starts_with("idempotency.root-certificate: cannot read /no/such/file: "));
     assert!(redis.allow_eviction);
     assert_eq!(redis.late_grace, Duration::from_secs(7));
     // The layer ends the calls of other routes sooner.
@@ -354,6 +365,24 @@ fn a_redis_store_gets_what_its_keys_say() {
     let off = load("[idempotency]\nnear-cache = false", &[]).expect("valid");
     assert_eq!(off.near_cache(), Ok(None));
     assert!(off.redis().is_none());
+}
+
+#[test]
+fn connections_to_replicas_are_those_of_the_store_by_default_and_bounded() {
+    let url = [("LEASEHOLD_IDEMPOTENCY_STORE", "redis://host")];
+    let config = load("", &url).expect("valid");
+    assert_eq!(config.redis().expect("a Redis store").replica_connections, 8);
+    assert!(config.report().contains("replica-connections = 8"), "{}", config.report());
+    for (number, is_valid) in [("0", false), ("1", true), ("1024", true), ("1025", false)] {
+        let number = ("LEASEHOLD_IDEMPOTENCY_REPLICA_CONNECTIONS", number);
+        match load("", &[url[0], number]) {
+            Ok(config) => assert!(is_valid, "{config:?}"),
+            Err(error) => {
+                assert!(!is_valid, "{error}");
+                assert_eq!(error.key(), "idempotency.replica-connections");
+            }
+        }
+    }
 }
 
 #[test]

@@ -108,7 +108,8 @@ pub(crate) fn upstream(text: &str) -> Result<Uri, &'static str> {
 fn check_store(keys: &StoreKeys) -> Checked {
     let check = Check { table: IDEMPOTENCY };
     match keys.store.kind() {
-        Ok(StoreKind::Memory | StoreKind::Redis) => {}
+        Ok(StoreKind::Redis) => {}
+        Ok(StoreKind::Memory) => no_server(&check, keys)?,
         Ok(StoreKind::Later) => return Err(check.unsupported("store")),
         Err(reason) => return Err(check.error("store", reason)),
     }
@@ -128,6 +129,18 @@ fn check_store(keys: &StoreKeys) -> Checked {
         return Err(check.error("digest-secret", "must not be empty"));
     }
     keys.late_grace.map_or(Ok(()), |grace| check.not_too_long("late-grace", grace))
+}
+
+/// Refuses what is said of connections where there is none: nobody is to believe them encrypted.
+fn no_server(check: &Check<'_>, keys: &StoreKeys) -> Checked {
+    let set = [
+        ("replica-connections", keys.replica_connections.is_some()),
+        ("root-certificate", keys.root_certificate.is_some()),
+    ];
+    match set.into_iter().find(|(_, is_set)| *is_set) {
+        Some((key, _)) => Err(check.error(key, "is for a store on a Redis server, not memory:")),
+        None => Ok(()),
+    }
 }
 
 /// Checks of one table's values.

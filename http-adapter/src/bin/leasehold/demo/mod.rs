@@ -23,7 +23,9 @@ pub(crate) async fn run(
         upstream: Some(format!("http://{}", upstream.local_addr()?)),
         ..Flags::default()
     };
-    let gateway = Gateway::bind(&Config::load(&flags, environment)?).await?;
+    let Some(gateway) = Gateway::bind(&Config::load(&flags, environment)?).await? else {
+        return Ok(());
+    };
     print(&gateway.announcement()?)?;
     print(&introduction(gateway.address()?))?;
     let orders = tokio::spawn(Orders::default().serve(upstream));

@@ -47,7 +47,7 @@ pub(super) fn of(
         ..Flags::default()
     };
     let config = Config::load(&settings, environment)?;
-    let keeper = match config.redis() {
+    let keeper = match config.redis_to_open()? {
         Some(redis) if flags.store.is_some() || config.server.admin.is_none() => {
             Keeper::Store(redis)
         }

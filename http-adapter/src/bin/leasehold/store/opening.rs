@@ -52,7 +52,7 @@ impl OpenError {
 
 /// Opens the store that the settings name.
 pub(crate) async fn open(config: &Config) -> Result<AnyStore, OpenError> {
-    let Some(redis) = config.redis() else {
+    let Some(redis) = config.redis_to_open()? else {
         return Ok(AnyStore::Memory(Arc::new(memory(config.memory())?)));
     };
     let store = open_redis(redis, Patience::Start).await?;
