@@ -178,6 +178,10 @@ impl SqlConfig {
     /// Checks every setting but what follows the URL's scheme, which its own driver takes apart.
     pub(crate) fn check(&self) -> Result<(Dialect, Table), ConfigError> {
         let dialect = self.dialect()?;
+        #[cfg(feature = "sqlite")]
+        if dialect == Dialect::Sqlite {
+            crate::sqlite::options(&self.url)?;
+        }
         let table = Table::new(&self.table)?;
         if dialect == Dialect::Sqlite && table.parts().0.is_some() {
             return Err(ConfigError::Schema);

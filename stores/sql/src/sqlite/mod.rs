@@ -1,18 +1,20 @@
-//! Records in sqlite. (Skeleton.)
+//! Records in a file of SQLite's: a few connections read, and one task writes in groups.
+//!
+//! Duplicates are answered by a plain read, so that neither a group nor another process that holds
+//! the database's lock keeps them waiting. Everything that may write goes through the one writer.
+//! Other processes may use the same file at the same time: each decision is made on rows that were
+//! read under the lock.
 
-use crate::config::{ConnectError, SqlConfig};
-use crate::migration::Migration;
-use crate::records::Records;
-use crate::table::Table;
+mod call;
+mod failure;
+mod migration;
+mod path;
+mod records;
+mod row;
+mod texts;
+mod verb;
+mod writer;
 
-pub(crate) async fn open(_: &SqlConfig, _: &Table) -> Result<Box<dyn Records>, ConnectError> {
-    todo!()
-}
-
-pub(crate) async fn migrate(
-    _: &SqlConfig,
-    _: &Table,
-    _: &[Migration],
-) -> Result<u32, ConnectError> {
-    todo!()
-}
+pub(crate) use migration::migrate;
+pub(crate) use path::options;
+pub(crate) use records::open;
