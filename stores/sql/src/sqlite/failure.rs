@@ -29,6 +29,11 @@ pub(super) fn is_busy(error: &sqlx::Error) -> bool {
     code_of(error).is_some_and(|code| matches!(code & 0xff, code::BUSY | code::LOCKED))
 }
 
+/// The statement is wrong for this database, as where there is no such table.
+pub(super) fn is_refused(error: &sqlx::Error) -> bool {
+    kind(error) == Some(StoreErrorKind::Refused)
+}
+
 fn code_of(error: &sqlx::Error) -> Option<i32> {
     error.as_database_error()?.code()?.parse().ok()
 }

@@ -5,12 +5,16 @@
 //! Other processes may use the same file at the same time: each decision is made on rows that were
 //! read under the lock.
 
+#[cfg(test)]
+mod agreement;
 mod call;
 mod failure;
+mod group;
 mod migration;
 mod path;
 mod records;
 mod row;
+mod slot;
 mod texts;
 mod verb;
 mod writer;

@@ -6,13 +6,12 @@
 use std::str::FromStr as _;
 use std::time::Duration;
 
-use sqlx::sqlite::{
-    SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous,
-};
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection, SqliteJournalMode, SqliteSynchronous};
 use sqlx::{ConnectOptions as _, Connection as _};
 use tokio::time::{Instant, timeout_at};
 
-use super::failure::{is_busy, read};
+use super::failure::{is_busy, is_refused, read};
+use super::texts::{Text, Texts};
 use crate::config::{ConfigError, ConnectError};
 use crate::failure::Failure;
 
@@ -79,31 +78,52 @@ pub(crate) async fn check(options: &SqliteConnectOptions) -> Result<(), ConfigEr
     tokio::task::spawn_blocking(check).await.unwrap_or(Ok(()))
 }
 
-/// Makes an empty database if there is none. Several processes may do so at once.
-pub(super) async fn make(
+/// Whether there is a file. What cannot be told is tried.
+pub(super) async fn exists(options: &SqliteConnectOptions) -> bool {
+    let path = options.get_filename().to_owned();
+    tokio::task::spawn_blocking(move || path.try_exists().unwrap_or(true)).await.unwrap_or(true)
+}
+
+/// Opens the file for a moment, to see that it can be written, and makes it if the options say so.
+/// Several processes may do so at once.
+///
+/// SQLite opens a file that it may not write as one to read, without a word, so this has to be
+/// asked.
+pub(super) async fn probe(
     options: &SqliteConnectOptions,
+    texts: &Texts,
     patience: Duration,
 ) -> Result<(), ConnectError> {
-    let options = options.clone().create_if_missing(true);
     let until = Instant::now() + patience;
     // Ends with the time, or with the first answer but *busy*: one at a time turns a file to WAL.
     loop {
-        match timeout_at(until, SqliteConnection::connect_with(&options)).await {
-            Ok(Ok(line)) => {
-                // It has been made, whatever becomes of this connection.
-                let _ = timeout_at(until, line.close()).await;
-                return Ok(());
-            }
+        match timeout_at(until, write_nothing(options, &texts.probe)).await {
             Ok(Err(error)) if is_busy(&error) && Instant::now() < until => {}
             Ok(Err(error)) => return Err(ConnectError::Unavailable(read(error).into())),
+            Ok(Ok(())) => return Ok(()),
             Err(_) => return Err(ConnectError::Unavailable(Failure::unconnected().into())),
         }
+    }
+}
+
+/// Writes nothing, yet needs the lock for it. Somebody else's lock is as good an answer, and so is
+/// that there is no table.
+async fn write_nothing(options: &SqliteConnectOptions, text: &Text) -> Result<(), sqlx::Error> {
+    let mut line = SqliteConnection::connect_with(options).await?;
+    let written = sqlx::query(text.sql()).execute(&mut line).await;
+    // Whatever becomes of it, the next connection tells.
+    let _ = line.close().await;
+    match written {
+        Err(error) if !is_busy(&error) && !is_refused(&error) => Err(error),
+        _ => Ok(()),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+
+    use sqlx::Row as _;
 
     use super::*;
 
@@ -123,6 +143,21 @@ mod tests {
             let options = options(url).unwrap_or_else(|refusal| panic!("{url}: {refusal}"));
             assert_eq!(options.get_filename(), Path::new(path), "{url}");
         }
+    }
+
+    #[tokio::test]
+    async fn a_commit_is_written_through_to_the_disk() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        let url = format!("sqlite:{}", folder.path().join("x.db").display());
+        let options = options(&url).expect("a path").create_if_missing(true);
+        let mut line = SqliteConnection::connect_with(&options).await.expect("it is opened");
+        let mut ask = async |text: &'static str| -> String {
+            let row = sqlx::query(text).fetch_one(&mut line).await.expect("an answer");
+            row.try_get_unchecked::<String, _>(0).expect("text")
+        };
+        assert_eq!(ask("PRAGMA journal_mode").await, "wal");
+        assert_eq!(ask("SELECT CAST(synchronous AS TEXT) FROM pragma_synchronous").await, "2");
+        assert_eq!(ask("SELECT CAST(fullfsync AS TEXT) FROM pragma_fullfsync").await, "1");
     }
 
     #[test]

@@ -1,21 +1,23 @@
 //! The verbs: which read, which write, and what each needs of a row.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use bytes::Bytes;
 use leasehold::RecordState;
-use sqlx::{Row as _, Sqlite};
+use sqlx::sqlite::SqliteArguments;
+use sqlx::{Arguments as _, Row as _, Sqlite};
 use tokio::time::Instant;
 
 use super::failure::read;
-use super::row::{Row, Settings};
-use super::texts::Texts;
-use super::writer::Writer;
+use super::row::{self, Row, Settings};
+use super::slot::Slot;
+use super::texts::{Text, Texts};
+use super::writer::{Lock, Writer};
 use super::{migration, path};
-use crate::config::{ConnectError, SqlConfig};
+use crate::config::{ConnectError, Dialect, SqlConfig};
 use crate::failure::Failure;
 use crate::lines::{Lines, Repeat, Work};
+use crate::migration::judge;
 use crate::record::{Ask, Digest, Status, micros, span};
 use crate::records::Records;
 use crate::rules::{self, Found, Settling};
@@ -27,7 +29,6 @@ struct SqliteRecords {
     writer: Writer,
     texts: Arc<Texts>,
     settings: Settings,
-    patience: Duration,
     stuck_retention: i64,
 }
 
@@ -38,10 +39,15 @@ pub(crate) async fn open(
 ) -> Result<Box<dyn Records>, ConnectError> {
     let options = path::options(&config.url)?;
     path::check(&options).await?;
-    if config.auto_migrate.unwrap_or(true) {
-        path::make(&options, config.store_timeout).await?;
-    }
     let texts = Arc::new(Texts::new(table));
+    let may_make = config.auto_migrate.unwrap_or(true);
+    if may_make || path::exists(&options).await {
+        let options = options.clone().create_if_missing(may_make);
+        path::probe(&options, &texts, config.store_timeout).await?;
+    } else {
+        // No file is as good as an empty one.
+        judge(Dialect::Sqlite, 0)?;
+    }
     let patience = config.store_timeout;
     let writer = Writer::start(options.clone(), Arc::clone(&texts), patience);
     Ok(Box::new(SqliteRecords {
@@ -52,30 +58,40 @@ pub(crate) async fn open(
             namespace: config.namespace.as_str().into(),
             late_grace: micros(config.late_grace),
         },
-        patience,
         stuck_retention: micros(config.stuck_retention),
     }))
 }
 
 impl SqliteRecords {
     fn until(&self) -> Instant {
-        Instant::now() + self.patience
+        self.readers.deadline()
     }
 
     /// The last committed row of an address, and the time.
-    async fn look(&self, digest: Digest) -> Result<Option<(Row, i64)>, Failure> {
+    async fn look(&self, until: Instant, digest: Digest) -> Result<Option<(Row, i64)>, Failure> {
         let text = self.texts.read.clone();
-        self.readers.call(Repeat::Harmless, move |line| {
-            let query = sqlx::query(text.sql()).bind(digest.to_vec());
-            Box::pin(async move {
-                let Some(row) = query.fetch_optional(line).await.map_err(read)? else {
-                    return Ok(None);
-                };
-                let now: i64 = row.try_get(0).map_err(read)?;
-                Ok(Some((Row::read(&row, 1).ok_or_else(Failure::corrupt)?, now)))
+        self.readers
+            .call_until(until, Repeat::Harmless, move |line| {
+                let query = sqlx::query(text.sql()).bind(digest.to_vec());
+                Box::pin(async move {
+                    let Some(row) = query.fetch_optional(line).await.map_err(read)? else {
+                        return Ok(None);
+                    };
+                    let now: i64 = row.try_get(0).map_err(read)?;
+                    Ok(Some((Row::read(&row, 1).ok_or_else(Failure::corrupt)?, now)))
+                })
             })
-        })
-        .await
+            .await
+    }
+
+    /// Has one of the texts run that change many rows. Gives their digests.
+    async fn batch(&self, text: &Text, limit: u32, span: i64) -> Result<Vec<Digest>, Failure> {
+        let mut arguments = SqliteArguments::default();
+        for number in [i64::from(limit), span] {
+            arguments.add(number).map_err(|error| read(sqlx::Error::Encode(error)))?;
+        }
+        let rows = self.writer.run(self.until(), Lock::Wait, text, arguments).await?;
+        Ok(rows.iter().filter_map(|row| Row::digest(row, 0)).collect())
     }
 }
 
@@ -91,14 +107,24 @@ impl Records for SqliteRecords {
     fn acquire(&self, digest: Digest, ask: Ask) -> Work<'_, Found> {
         Box::pin(async move {
             let until = self.until();
-            if let Some((row, now)) = self.look(digest).await? {
+            if self.writer.is_idle() {
+                let arguments = row::grant(&digest, &ask, &self.settings).map_err(read)?;
+                let rows =
+                    self.writer.run(until, Lock::IfFree, &self.texts.grant, arguments).await?;
+                if let Some(row) = rows.first() {
+                    let token: i64 = row.try_get(0).map_err(read)?;
+                    let token = u64::try_from(token).map_err(|_| Failure::corrupt())?;
+                    return Ok(Found::Free { token });
+                }
+            }
+            if let Some((row, now)) = self.look(until, digest).await? {
                 let found = rules::acquire(Some(&row.record), &ask, now);
                 if !matches!(found, Found::Free { .. }) {
                     return Ok(found);
                 }
             }
             let settings = self.settings.clone();
-            let rule = move |slot: &mut super::row::Slot, now| slot.acquire(&ask, &settings, now);
+            let rule = move |slot: &mut Slot, now| slot.acquire(&ask, &settings, now);
             self.writer.decide(until, digest, 0, rule).await
         })
     }
@@ -110,10 +136,20 @@ impl Records for SqliteRecords {
         outcome: Option<Bytes>,
         ttl: i64,
     ) -> Work<'_, Settling> {
-        let weight = outcome.as_ref().map_or(0, Bytes::len);
-        Box::pin(self.writer.decide(self.until(), digest, weight, move |slot, now| {
-            slot.commit(token, outcome, ttl, now)
-        }))
+        Box::pin(async move {
+            let until = self.until();
+            if self.writer.is_idle() {
+                let arguments = row::keep(&digest, token, outcome.as_ref(), ttl).map_err(read)?;
+                let rows =
+                    self.writer.run(until, Lock::IfFree, &self.texts.keep, arguments).await?;
+                if !rows.is_empty() {
+                    return Ok(Settling::Done);
+                }
+            }
+            let weight = outcome.as_ref().map_or(0, Bytes::len);
+            let rule = move |slot: &mut Slot, now| slot.commit(token, outcome, ttl, now);
+            self.writer.decide(until, digest, weight, rule).await
+        })
     }
 
     fn attach(&self, digest: Digest, token: u64, outcome: Bytes) -> Work<'_, Settling> {
@@ -125,9 +161,11 @@ impl Records for SqliteRecords {
 
     fn release(&self, digest: Digest, token: u64) -> Work<'_, Settling> {
         let settings = self.settings.clone();
-        Box::pin(self.writer.decide(self.until(), digest, 0, move |slot, now| {
-            slot.release(token, &settings, now)
-        }))
+        Box::pin(
+            self.writer.decide(self.until(), digest, 0, move |slot, now| {
+                slot.release(token, &settings, now)
+            }),
+        )
     }
 
     fn abandon(&self, digest: Digest, attempt: [u8; 16]) -> Work<'_, Settling> {
@@ -146,7 +184,7 @@ impl Records for SqliteRecords {
 
     fn peek(&self, digest: Digest) -> Work<'_, RecordState> {
         Box::pin(async move {
-            let Some((Row { record, .. }, now)) = self.look(digest).await? else {
+            let Some((Row { record, .. }, now)) = self.look(self.until(), digest).await? else {
                 return Ok(RecordState::Free);
             };
             let remaining = span(record.expires.saturating_sub(now));
@@ -166,13 +204,13 @@ impl Records for SqliteRecords {
 
     fn purge(&self, limit: u32) -> Work<'_, u32> {
         Box::pin(async move {
-            let purged = self.writer.batch(&self.texts.purge, limit, 0).await?;
+            let purged = self.batch(&self.texts.purge, limit, 0).await?;
             Ok(u32::try_from(purged.len()).unwrap_or(u32::MAX))
         })
     }
 
     fn mark_stuck(&self, limit: u32) -> Work<'_, Vec<Digest>> {
-        Box::pin(self.writer.batch(&self.texts.mark, limit, self.stuck_retention))
+        Box::pin(self.batch(&self.texts.mark, limit, self.stuck_retention))
     }
 
     fn count_stuck(&self) -> Work<'_, u64> {

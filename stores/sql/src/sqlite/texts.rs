@@ -17,6 +17,26 @@ pub(super) const GROUP: usize = 256;
 /// SQLite's time, in microseconds, of whole milliseconds.
 const NOW: &str = "CAST(round(unixepoch('subsec') * 1000) AS INTEGER) * 1000";
 
+/// `?1` to `?6`: digest, attempt, fingerprint, time to live, late grace, namespace; the spans with
+/// the clock's step.
+const GRANT: &str = "INSERT INTO {table} \
+    (digest, status, token, attempt, fingerprint, outcome, expires_us, purge_us, stuck_us, \
+     biz_type, created_us, updated_us) \
+    SELECT ?1, 'PROCESSING', now, ?2, ?3, NULL, now + ?4, now + ?4 + ?5, NULL, ?6, now, now \
+    FROM (SELECT {now} AS now) WHERE true \
+    ON CONFLICT (digest) DO UPDATE SET status = excluded.status, \
+    token = max(token + 1, excluded.token), attempt = excluded.attempt, \
+    fingerprint = excluded.fingerprint, outcome = NULL, expires_us = excluded.expires_us, \
+    purge_us = excluded.purge_us, stuck_us = NULL, biz_type = excluded.biz_type, \
+    created_us = excluded.created_us, updated_us = excluded.updated_us \
+    WHERE status = 'FAILED' OR expires_us <= excluded.updated_us RETURNING token";
+
+/// `?1` to `?4`: digest, token, outcome, time to live with the clock's step.
+const KEEP: &str = "UPDATE {table} SET status = 'SUCCESS', outcome = ?3, \
+    expires_us = {now} + ?4, purge_us = {now} + ?4, updated_us = {now} \
+    WHERE digest = ?1 AND token = ?2 AND status = 'PROCESSING' AND stuck_us IS NULL \
+    AND {now} < purge_us RETURNING token";
+
 /// The rows that are due first, as many as a batch looks at.
 const DUE: &str = "SELECT rowid AS due, status, token, stuck_us FROM {table} \
                    WHERE purge_us <= {now} ORDER BY purge_us LIMIT ?1";
@@ -36,21 +56,30 @@ impl Text {
 pub(super) struct Texts {
     /// One row by its digest, with the time before it.
     pub(super) read: Text,
+    /// Grants one free address, and gives the token: [`crate::rules::acquire`]. No row if it is
+    /// not free.
+    pub(super) grant: Text,
+    /// Commits one lease, and gives its token: [`crate::rules::commit`]. No row if it is not held.
+    pub(super) keep: Text,
     begin: Vec<Text>,
     write: Vec<Text>,
     /// Deletes one row by its digest.
     pub(super) delete: Text,
+    /// Begins a transaction that may write.
+    pub(super) lock: Text,
     /// Ends a transaction.
     pub(super) commit: Text,
-    /// A transaction that deletes up to `?1` rows, whose digests it gives.
+    /// Deletes up to `?1` rows, whose digests it gives, and commits.
     pub(super) purge: Text,
-    /// A transaction that marks up to `?1` rows for `?2` microseconds, whose digests it gives.
+    /// Marks up to `?1` rows for `?2` microseconds, gives their digests, and commits.
     pub(super) mark: Text,
     pub(super) count_stuck: Text,
     pub(super) ping: Text,
     /// Whether there is a version table, and the version that the table is of.
     pub(super) has_version: Text,
     pub(super) version: Text,
+    /// Deletes nothing, for which the file has to be writable.
+    pub(super) probe: Text,
 }
 
 impl Texts {
@@ -59,19 +88,22 @@ impl Texts {
         let sizes = || (0..=GROUP.ilog2()).map(|power| 1_usize << power);
         Self {
             read: text(&format!("SELECT {{now}}, {COLUMNS} FROM {{table}} WHERE digest = ?")),
+            grant: text(GRANT),
+            keep: text(KEEP),
             begin: sizes().map(|size| text(&begin(size))).collect(),
             write: sizes().map(|size| text(&write(size))).collect(),
             delete: text("DELETE FROM {table} WHERE digest = ?"),
+            lock: text("BEGIN IMMEDIATE"),
             commit: text("COMMIT"),
             // Every later grant of the address gets a token of at least the time then, so the row
             // may go that has a lower one.
             purge: text(&format!(
-                "BEGIN IMMEDIATE; DELETE FROM {{table}} WHERE rowid IN (SELECT due FROM ({DUE}) \
+                "DELETE FROM {{table}} WHERE rowid IN (SELECT due FROM ({DUE}) \
                  WHERE token < {{now}} AND (status <> 'PROCESSING' OR stuck_us IS NOT NULL)) \
                  RETURNING digest; COMMIT"
             )),
             mark: text(&format!(
-                "BEGIN IMMEDIATE; UPDATE {{table}} SET stuck_us = {{now}}, updated_us = {{now}}, \
+                "UPDATE {{table}} SET stuck_us = {{now}}, updated_us = {{now}}, \
                  purge_us = {{now}} + ?2 WHERE rowid IN (SELECT due FROM ({DUE}) \
                  WHERE status = 'PROCESSING' AND stuck_us IS NULL) RETURNING digest; COMMIT"
             )),
@@ -82,6 +114,7 @@ impl Texts {
                  WHERE type = 'table' AND name = '{version}')",
             ),
             version: text("SELECT max(version) FROM {version}"),
+            probe: text("DELETE FROM {version} WHERE false"),
         }
     }
 

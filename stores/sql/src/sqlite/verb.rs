@@ -3,7 +3,7 @@
 
 use super::call::{Call, Caller, call};
 use super::failure::Cause;
-use super::row::Slot;
+use super::slot::Slot;
 use crate::failure::Failure;
 use crate::record::Digest;
 

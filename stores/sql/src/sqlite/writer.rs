@@ -4,18 +4,18 @@
 //!
 //! Nothing here decides anything about a record: each verb brings its rule.
 
-use std::collections::HashMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
+use sqlx::Connection as _;
 use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
-use sqlx::{Arguments as _, Connection as _, Row as _};
 use tokio::sync::mpsc;
 use tokio::time::{Instant, timeout, timeout_at};
 
 use super::call::{Call, call};
 use super::failure::{Cause, is_busy};
-use super::row::{Row, Slot, bind};
+use super::group::{Ended, Group};
+use super::slot::Slot;
 use super::texts::{GROUP, Text, Texts};
 use super::verb::{Verb, verb};
 use crate::failure::Failure;
@@ -33,21 +33,41 @@ enum Order {
     /// Part of a group.
     Verb(Box<dyn Verb>),
     /// A transaction of its own.
-    Batch(Batch),
+    Single(Single),
 }
 
-/// A statement over many rows, whose digests it gives.
-struct Batch {
+/// What somebody else's lock means to a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Lock {
+    /// It is not run, and gives no rows.
+    IfFree,
+    /// It waits, and is run in a transaction that it commits.
+    Wait,
+}
+
+/// A text whose rows are wanted.
+struct Single {
+    lock: Lock,
     text: Text,
-    limit: i64,
-    span: i64,
-    call: Call<Vec<Digest>>,
+    arguments: SqliteArguments,
+    call: Call<Vec<SqliteRow>>,
+}
+
+/// Whether the task has something to do, or somebody is about to give it something.
+#[derive(Clone, Default)]
+struct Busy(Arc<Mutex<bool>>);
+
+impl Busy {
+    /// Says so. Gives whether it was so already.
+    fn set(&self, is_busy: bool) -> bool {
+        std::mem::replace(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner), is_busy)
+    }
 }
 
 /// The way to the task. It ends when the last of these has gone.
 pub(super) struct Writer {
     queue: mpsc::Sender<Order>,
-    patience: Duration,
+    busy: Busy,
 }
 
 impl Writer {
@@ -58,10 +78,25 @@ impl Writer {
         patience: Duration,
     ) -> Self {
         let (queue, orders) = mpsc::channel(QUEUE);
-        let task =
-            Task { options, texts, patience, orders, waiting: Vec::new(), next: None, line: None };
+        let busy = Busy::default();
+        let task = Task {
+            options,
+            texts,
+            patience,
+            orders,
+            busy: busy.clone(),
+            waiting: Vec::new(),
+            next: None,
+            line: None,
+        };
         tokio::spawn(task.run());
-        Self { queue, patience }
+        Self { queue, busy }
+    }
+
+    /// Whether the task has nothing to do. The first who asks is told so, and is expected to give
+    /// it something: a transaction for one alone is faster than a group, and slower for many.
+    pub(super) fn is_idle(&self) -> bool {
+        !self.busy.set(true)
     }
 
     /// Has a rule decided, until a moment at the latest.
@@ -77,17 +112,17 @@ impl Writer {
         caller.answer(until).await
     }
 
-    /// Has a batch done.
-    pub(super) async fn batch(
+    /// Has a text run by itself. Gives its rows.
+    pub(super) async fn run(
         &self,
+        until: Instant,
+        lock: Lock,
         text: &Text,
-        limit: u32,
-        span: i64,
-    ) -> Result<Vec<Digest>, Failure> {
-        let until = Instant::now() + self.patience;
+        arguments: SqliteArguments,
+    ) -> Result<Vec<SqliteRow>, Failure> {
         let (call, caller) = call();
-        let batch = Batch { text: text.clone(), limit: limit.into(), span, call };
-        self.send(until, Order::Batch(batch)).await?;
+        self.send(until, Order::Single(Single { lock, text: text.clone(), arguments, call }))
+            .await?;
         caller.answer(until).await
     }
 
@@ -100,25 +135,16 @@ impl Writer {
     }
 }
 
-/// What became of a transaction.
-enum Ended {
-    /// It is committed, or nothing was to be written.
-    Well,
-    /// Another has the lock; nothing was begun.
-    Busy,
-    /// It failed.
-    Badly(Cause),
-}
-
 struct Task {
     options: SqliteConnectOptions,
     texts: Arc<Texts>,
     patience: Duration,
     orders: mpsc::Receiver<Order>,
+    busy: Busy,
     /// The next group, not begun.
     waiting: Vec<Box<dyn Verb>>,
-    /// A batch that comes after the group.
-    next: Option<Batch>,
+    /// What comes after the group.
+    next: Option<Single>,
     line: Option<SqliteConnection>,
 }
 
@@ -132,8 +158,8 @@ impl Task {
             }
             if !self.waiting.is_empty() {
                 self.group().await;
-            } else if let Some(batch) = self.next.take() {
-                self.batch(batch).await;
+            } else if let Some(single) = self.next.take() {
+                self.single(single).await;
             }
         }
         if let Some(line) = self.line.take() {
@@ -146,8 +172,11 @@ impl Task {
     /// if nothing will come any more.
     async fn gather(&mut self) -> bool {
         self.waiting.retain(|verb| !verb.is_left());
-        self.next.take_if(|batch| batch.call.is_left());
+        self.next.take_if(|single| single.call.is_left());
         if self.waiting.is_empty() && self.next.is_none() {
+            if self.orders.is_empty() {
+                self.busy.set(false);
+            }
             match self.orders.recv().await {
                 Some(order) => self.take(order),
                 None => return false,
@@ -161,6 +190,7 @@ impl Task {
             }
             self.take(order);
         }
+        self.busy.set(true);
         true
     }
 
@@ -168,7 +198,7 @@ impl Task {
         match order {
             Order::Verb(verb) if verb.is_left() => {}
             Order::Verb(verb) => self.waiting.push(verb),
-            Order::Batch(batch) => self.next = Some(batch),
+            Order::Single(single) => self.next = Some(single),
         }
     }
 
@@ -189,8 +219,8 @@ impl Task {
         for verb in self.waiting.drain(..) {
             verb.failed(cause);
         }
-        if let Some(batch) = self.next.take() {
-            batch.call.answer(Err(cause.failure()));
+        if let Some(single) = self.next.take() {
+            single.call.answer(Err(cause.failure()));
         }
     }
 
@@ -216,93 +246,29 @@ impl Task {
         }
     }
 
-    async fn batch(&mut self, batch: Batch) {
+    async fn single(&mut self, single: Single) {
         let Some(line) = &mut self.line else { return };
-        if batch.call.is_left() {
-            return;
-        }
-        let query = sqlx::query(batch.text.sql()).bind(batch.limit).bind(batch.span);
-        match query.fetch_all(line).await {
-            Ok(rows) => {
-                let digests = rows.iter().filter_map(|row| Row::digest(row, 0)).collect();
-                batch.call.answer(Ok(digests));
-            }
-            Err(error) if is_busy(&error) => self.next = Some(batch),
-            Err(error) => {
-                let cause = Cause::while_writing(error);
-                self.disconnect().await;
-                batch.call.answer(Err(cause.failure()));
+        if single.lock == Lock::Wait {
+            match sqlx::query(self.texts.lock.sql()).execute(&mut *line).await {
+                Ok(_) => {}
+                Err(error) if is_busy(&error) => return self.next = Some(single),
+                Err(error) => return self.fail(single.call, Cause::before_writing(error)).await,
             }
         }
-    }
-}
-
-/// One transaction of many verbs.
-struct Group<'g> {
-    line: &'g mut SqliteConnection,
-    texts: &'g Texts,
-    verbs: &'g mut Vec<Box<dyn Verb>>,
-}
-
-impl Group<'_> {
-    async fn run(&mut self) -> Ended {
-        let mut slots: HashMap<Digest, Slot> =
-            self.verbs.iter().map(|verb| (verb.digest(), Slot::default())).collect();
-        let rows = match self.begin(&slots).await {
-            Ok(rows) => rows,
-            Err(error) if is_busy(&error) => return Ended::Busy,
-            Err(error) => return Ended::Badly(Cause::before_writing(error)),
-        };
-        let Some(now) = rows.first().and_then(|row| row.try_get::<i64, _>(0).ok()) else {
-            return Ended::Badly(Cause::before_writing(sqlx::Error::RowNotFound));
-        };
-        for row in rows.iter().skip(1) {
-            if let Some(slot) = Row::digest(row, 0).and_then(|digest| slots.get_mut(&digest)) {
-                *slot = Slot::new(Row::read(row, 0));
-            }
+        if !single.call.begin() {
+            // Gives the lock back.
+            return self.disconnect().await;
         }
-        self.verbs.retain(|verb| verb.begin());
-        for verb in &mut *self.verbs {
-            if let Some(slot) = slots.get_mut(&verb.digest()) {
-                verb.decide(slot, now);
-            }
-        }
-        match self.end(&slots, now).await {
-            Ok(()) => Ended::Well,
-            Err(error) => Ended::Badly(Cause::while_writing(error)),
+        let Single { lock, text, arguments, call } = single;
+        match sqlx::query_with(text.sql(), arguments).fetch_all(line).await {
+            Ok(rows) => call.answer(Ok(rows)),
+            Err(error) if is_busy(&error) && lock == Lock::IfFree => call.answer(Ok(Vec::new())),
+            Err(error) => self.fail(call, Cause::while_writing(error)).await,
         }
     }
 
-    /// Takes the lock, and reads the time and the rows.
-    async fn begin(&mut self, slots: &HashMap<Digest, Slot>) -> Result<Vec<SqliteRow>, sqlx::Error> {
-        let mut arguments = SqliteArguments::default();
-        for digest in slots.keys() {
-            arguments.add(digest.to_vec()).map_err(sqlx::Error::Encode)?;
-        }
-        let text = self.texts.begin(slots.len()).ok_or(sqlx::Error::RowNotFound)?;
-        sqlx::query_with(text.sql(), arguments).fetch_all(&mut *self.line).await
-    }
-
-    /// Writes what has changed, and commits.
-    async fn end(&mut self, slots: &HashMap<Digest, Slot>, now: i64) -> Result<(), sqlx::Error> {
-        let mut arguments = SqliteArguments::default();
-        let mut rows = 0;
-        for (digest, slot) in slots {
-            match slot.change() {
-                Some(Some(row)) => {
-                    bind(&mut arguments, digest, row, now)?;
-                    rows += 1;
-                }
-                Some(None) => {
-                    let delete = sqlx::query(self.texts.delete.sql()).bind(digest.to_vec());
-                    delete.execute(&mut *self.line).await?;
-                }
-                None => {}
-            }
-        }
-        let text = if rows == 0 { Some(&self.texts.commit) } else { self.texts.write(rows) };
-        let text = text.ok_or(sqlx::Error::RowNotFound)?;
-        sqlx::query_with(text.sql(), arguments).execute(&mut *self.line).await?;
-        Ok(())
+    async fn fail(&mut self, call: Call<Vec<SqliteRow>>, cause: Cause) {
+        self.disconnect().await;
+        call.answer(Err(cause.failure()));
     }
 }
