@@ -22,5 +22,5 @@ mod verbs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use connect::open;
+pub(crate) use connect::{open, options};
 pub(crate) use migrate::migrate;
