@@ -29,10 +29,15 @@ pub struct Metrics {
     running: Gauge,
     entries: Family<NoLabels, Gauge>,
     max_entries: Family<NoLabels, Gauge>,
+    stuck: Family<NoLabels, Gauge>,
 }
 
 /// No labels. A family of it has no sample until one is set, unlike a bare gauge.
 type NoLabels = [(&'static str, &'static str); 0];
+
+fn set(family: &Family<NoLabels, Gauge>, number: impl TryInto<i64>) {
+    family.get_or_create(&[]).set(number.try_into().unwrap_or(i64::MAX));
+}
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct RequestLabels {
@@ -67,6 +72,7 @@ impl Metrics {
             running: Gauge::default(),
             entries: Family::default(),
             max_entries: Family::default(),
+            stuck: Family::default(),
         }
     }
 
@@ -97,16 +103,21 @@ impl Metrics {
             "Places that keys may hold",
             self.max_entries.clone(),
         );
+        let stuck = "Leases of a database that their holders have left behind";
+        registry.register("leasehold_stuck", stuck, self.stuck.clone());
     }
 
     /// Sets the gauges of the store's usage; to be called before each export with what
     /// [`LeaseStore::usage`](leasehold::LeaseStore::usage) gives. Until then they have no samples.
     pub fn observe_usage(&self, usage: Usage) {
-        let set = |family: &Family<NoLabels, Gauge>, number: usize| {
-            family.get_or_create(&[]).set(i64::try_from(number).unwrap_or(i64::MAX));
-        };
         set(&self.entries, usage.entries);
         set(&self.max_entries, usage.max_entries);
+    }
+
+    /// Sets the gauge of leases that their holders have left behind in a database; to be called
+    /// with what each pass of its upkeep has found. Until then it has no sample.
+    pub fn observe_stuck(&self, leases: u64) {
+        set(&self.stuck, leases);
     }
 
     /// The gauge of running requests.

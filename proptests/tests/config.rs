@@ -75,19 +75,20 @@ fn pairs_of(
 /// Twice the same key.
 fn pairs() -> impl Strategy<Value = [Setting; 2]> {
     let spans =
-        vec!["ttl", "lease-ttl", "hold-ttl", "late-grace", "store-timeout", "cleanup-interval"];
+        vec!["ttl", "lease-ttl", "hold-ttl", "late-grace", "store-timeout", "stuck-retention"];
     let counts = vec![
         "max-entries",
         "max-key-length",
         "max-waiters",
-        "max-pending-commits",
         "replica-connections",
+        "cleanup-batch",
+        "connections",
     ];
-    let switches = vec!["enabled", "required", "renew", "retry-hints"];
-    let names = vec!["namespace", "header-name", "replayed-header", "store", "key-syntax"];
+    let switches = vec!["enabled", "required", "auto-migrate", "retry-hints"];
+    let names = vec!["namespace", "header-name", "replayed-header", "store", "key-syntax", "table"];
     let text = prop_oneof![
         3 => "[a-zA-Z0-9-]{0,12}",
-        1 => prop::sample::select(vec!["memory:", "redis://h", "Cookie", "bare", "structured"])
+        1 => prop::sample::select(vec!["memory:", "redis://h", "sqlite:x", "Cookie", "bare", "a.b"])
             .prop_map(str::to_owned),
         1 => "\\PC{0,8}",
     ];

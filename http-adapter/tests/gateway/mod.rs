@@ -1,7 +1,9 @@
 //! Support for the cases, and the cases, by theme.
 
 mod client;
+mod database;
 mod process;
+mod shared;
 mod upstream;
 
 mod basics;
@@ -17,6 +19,7 @@ mod proxying;
 mod records;
 mod redis;
 mod replay;
+mod sql;
 mod storm;
 mod unknown;
 mod verdicts;

@@ -2,42 +2,14 @@
 
 use std::collections::HashMap;
 
-use http::Method;
 use leasehold_redis_server::{Server, encrypted};
 use tokio::task::JoinSet;
 
-use super::client::{Answer, Call};
-use super::process::{Gateway, Starting, run, run_fed, run_with};
+use super::client::Call;
+use super::process::{Gateway, Starting, run, run_with};
+use super::shared::{ask, is, on, ready, status};
 use super::upstream::{Script, Upstream, gate};
 use super::{new_key, soon};
-
-/// Lines of settings for a store.
-fn on(url: &str, more: &str) -> String {
-    format!("store = \"{url}\"\n{more}")
-}
-
-/// The status of a path of the admin address.
-async fn status(gateway: &Gateway, path: &str) -> u16 {
-    let admin = gateway.admin.expect("an admin address");
-    Call::new(Method::GET, path).send(admin).await.status.as_u16()
-}
-
-/// Ends once the gateway is ready.
-async fn ready(gateway: &Gateway) {
-    soon("readiness", async { while status(gateway, "/readyz").await != 200 {} }).await;
-}
-
-/// What a subcommand prints of a record of `POST /orders`, or else its errors; and its exit code.
-async fn ask(verb: &str, settings: &[&str], key: &str) -> (String, Option<i32>) {
-    let arguments = [&[verb, "--method", "POST", "--path", "/orders"], settings].concat();
-    let output = run_fed(&arguments, key).await;
-    let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
-    (String::from_utf8(text).expect("text"), output.status.code())
-}
-
-fn is(answer: &Answer, status: u16, kind: &str) -> bool {
-    (answer.status.as_u16(), answer.kind().as_str()) == (status, kind)
-}
 
 #[tokio::test]
 async fn two_gateways_on_one_server_run_each_key_once() {

@@ -175,7 +175,7 @@ impl SqlConfig {
         self.check().map(drop)
     }
 
-    /// Checks every setting but what follows the URL's scheme, which its own driver takes apart.
+    /// Checks every setting, the URL by its own driver.
     pub(crate) fn check(&self) -> Result<(Dialect, Table), ConfigError> {
         let dialect = self.dialect()?;
         #[cfg(feature = "sqlite")]
@@ -183,6 +183,16 @@ impl SqlConfig {
             crate::sqlite::options(&self.url)?;
         }
         let table = Table::new(&self.table)?;
+        match dialect {
+            #[cfg(feature = "postgres")]
+            Dialect::Postgres => drop(crate::postgres::for_verbs(self)?),
+            #[cfg(feature = "mysql")]
+            Dialect::MySql => drop(crate::mysql::options(self, &table)?),
+            #[cfg(feature = "sqlite")]
+            Dialect::Sqlite => drop(crate::sqlite::options(&self.url)?),
+            #[cfg(not(all(feature = "postgres", feature = "mysql", feature = "sqlite")))]
+            _ => {}
+        }
         if dialect == Dialect::Sqlite && table.parts().0.is_some() {
             return Err(ConfigError::Schema);
         }
@@ -330,6 +340,22 @@ mod tests {
     #[test]
     fn other_schemes_are_refused_without_their_text() {
         for url in ["", "hunter2", "redis://u:hunter2@h", "postgre://u:hunter2@h"] {
+            let refusal = SqlConfig::new(url).validate().expect_err(url);
+            assert!(matches!(refusal, ConfigError::Url { .. }), "{refusal}");
+            assert!(!refusal.to_string().contains("hunter2"), "{refusal}");
+        }
+    }
+
+    #[cfg(all(feature = "postgres", feature = "mysql", feature = "sqlite"))]
+    #[test]
+    fn what_no_driver_can_read_is_refused_without_its_text() {
+        for url in [
+            "postgres://u:hunter2@h:hunter2/d",
+            "postgres://u:hunter2@h/d?sslmode=hunter2",
+            "mysql://u:hunter2@h:hunter2/d",
+            "mysql://hunter2",
+            "sqlite:",
+        ] {
             let refusal = SqlConfig::new(url).validate().expect_err(url);
             assert!(matches!(refusal, ConfigError::Url { .. }), "{refusal}");
             assert!(!refusal.to_string().contains("hunter2"), "{refusal}");

@@ -6,6 +6,7 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use super::database::Database;
 use super::gateway::{self, absolute};
 use super::redis::Redis;
 use super::{Done, Options};
@@ -29,17 +30,25 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<Done, Failure> {
         )));
     }
     let binary = gateway::build(root)?;
+    let command = || {
+        let mut command = Command::new(&cases);
+        command.env("LEASEHOLD_BIN", &binary).env_remove(STORE);
+        command
+    };
     for time in 1..=options.times {
         println!("time {time} of {}", options.times);
-        let command = || {
-            let mut command = Command::new(&cases);
-            command.env("LEASEHOLD_BIN", &binary).env_remove(STORE);
-            command
-        };
         run_command(&mut command())?;
         let redis = Redis::start()?;
         run_command(command().env(STORE, redis.url()))?;
     }
+    let on = |database: Database| {
+        database.migrate(&binary)?;
+        run_command(command().env(STORE, database.url()))
+    };
+    // One at a time: a server that does nothing takes memory all the same.
+    on(Database::postgres(root)?)?;
+    on(Database::mariadb(root)?)?;
+    on(Database::sqlite()?)?;
     Ok(Done::Passed)
 }
 

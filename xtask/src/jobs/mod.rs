@@ -6,6 +6,7 @@ mod bench_http;
 mod bench_redis;
 mod checks;
 mod clients;
+mod database;
 mod demo;
 mod features;
 mod fuzz;

@@ -49,12 +49,12 @@ const CRATES: &[Crate] = &[
     Crate {
         package: "proptests",
         sees: &["leasehold", "leasehold-http"],
-        tests_see: &["leasehold-conformance", "leasehold-redis"],
+        tests_see: &["leasehold-conformance", "leasehold-redis", "leasehold-sql"],
     },
     Crate { package: "stress", sees: &["leasehold"], tests_see: &[] },
     Crate {
         package: "leasehold-fuzz",
-        sees: &["leasehold", "leasehold-http", "leasehold-redis", "proptests"],
+        sees: &["leasehold", "leasehold-http", "leasehold-redis", "leasehold-sql", "proptests"],
         tests_see: &[],
     },
     Crate { package: "xtask", sees: &[], tests_see: &[] },

@@ -21,6 +21,7 @@ use crate::proxy::{self, Proxy};
 use crate::server::{self, Connections, Front, Lingering};
 use crate::signals::Signals;
 use crate::store::{self, AnyStore, OpenError};
+use crate::upkeep::Upkeep;
 
 /// How long handlers that were cut have to settle their leases and to tell their clients.
 const CUT_GRACE: Duration = Duration::from_secs(1);
@@ -69,6 +70,7 @@ pub(crate) struct Gateway {
     store: AnyStore,
     store_timeout: Duration,
     _sweeper: Option<Sweeper>,
+    _upkeep: Option<Upkeep>,
     metrics: Metrics,
     layer: IdempotentLayer<AnyStore>,
     proxy: Proxy<RequestBody<Lingering>>,
@@ -128,8 +130,9 @@ impl Gateway {
                 );
                 Sweeper::start(store, config.store.cleanup_interval.0)?
             }
-            AnyStore::Redis(_) | AnyStore::Near(_) => None,
+            AnyStore::Redis(_) | AnyStore::Near(_) | AnyStore::Sql(_) => None,
         };
+        let upkeep = Upkeep::start(&store, config.store.cleanup_interval.0, &metrics);
         Ok(Self {
             listener,
             admin,
@@ -141,6 +144,7 @@ impl Gateway {
             },
             grace: config.server.shutdown_grace.0,
             _sweeper: sweeper,
+            _upkeep: upkeep,
             store,
             store_timeout: config.policy.store_timeout.0,
             metrics,

@@ -1,8 +1,8 @@
 //! `leasehold`: a gateway that makes writes with an `Idempotency-Key` succeed at most once.
 //!
-//! Exit codes: 0 when it was told to stop, a configuration is good, or a record was found or
-//! removed; 3 when there was no such record; 2 for a bad configuration, command line or key; 1 for
-//! anything else that keeps it from running.
+//! Exit codes: 0 when it was told to stop, a configuration is good, a table is as it should be, or
+//! a record was found or removed; 3 when there was no such record; 2 for a bad configuration,
+//! command line or key; 1 for anything else that keeps it from running.
 
 #![forbid(unsafe_code)]
 
@@ -13,6 +13,7 @@ mod demo;
 mod fullness;
 mod gateway;
 mod logging;
+mod migrate;
 mod open_files;
 mod operator;
 mod proxy;
@@ -20,6 +21,7 @@ mod records;
 mod server;
 mod signals;
 mod store;
+mod upkeep;
 
 use std::future::Future;
 use std::io::{self, Write};
@@ -29,6 +31,7 @@ use clap::{Parser, Subcommand};
 
 use config::{Config, Flags};
 use gateway::{Gateway, StartError};
+use migrate::MigrateFlags;
 use operator::{OperatorError, RecordFlags};
 use records::Verb;
 use thiserror::Error;
@@ -51,6 +54,8 @@ enum Command {
     Serve(Flags),
     /// Checks a configuration and prints what it amounts to
     Check(Flags),
+    /// Makes or updates the table of a store in a database, or prints the statements that do
+    Migrate(MigrateFlags),
     /// Reads a key from standard input and prints what a running gateway, or its store, keeps for
     /// it
     Peek(RecordFlags),
@@ -99,6 +104,7 @@ fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Demo(flags) => block_on(demo::run(flags.listen, std::env::vars_os()))?,
         Command::Serve(flags) => block_on(serve(&flags))?,
         Command::Check(flags) => check(&flags)?,
+        Command::Migrate(flags) => block_on(migrate::run(&flags))?,
         Command::Peek(flags) => return block_on(operator::run(Verb::Peek, &flags)),
         Command::Forget(flags) => return block_on(operator::run(Verb::Forget, &flags)),
     }

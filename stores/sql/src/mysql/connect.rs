@@ -63,7 +63,7 @@ pub(super) fn records(
 }
 
 /// What the driver is told. What our statements rely on is said by [`Product::greeting`].
-pub(super) fn options(
+pub(crate) fn options(
     config: &SqlConfig,
     table: &Table,
 ) -> Result<MySqlConnectOptions, ConfigError> {

@@ -22,6 +22,6 @@ mod verbs;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use connect::open;
+pub(crate) use connect::{open, options};
 pub(crate) use error::read;
 pub(crate) use migrate::migrate;

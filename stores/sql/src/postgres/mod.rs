@@ -19,6 +19,7 @@ use crate::table::Table;
 
 pub(crate) use failure::read;
 pub(crate) use migrate::migrate;
+pub(crate) use options::for_verbs;
 
 /// Opens the records. Nothing is asked of the database yet.
 #[expect(clippy::unused_async, reason = "other databases have something to wait for")]

@@ -40,7 +40,7 @@ const PARAMETERS: [&str; 18] = [
 
 /// For the verbs' connections: nothing takes longer on the server than the caller waits, and every
 /// statement goes by an index, whatever the statistics of a table say that was empty a moment ago.
-pub(super) fn for_verbs(config: &SqlConfig) -> Result<PgConnectOptions, ConfigError> {
+pub(crate) fn for_verbs(config: &SqlConfig) -> Result<PgConnectOptions, ConfigError> {
     let timeout = format!("{}ms", statement_timeout_ms(config.store_timeout));
     Ok(parse(&config.url)?.options([
         ("lock_timeout", LOCK_TIMEOUT),

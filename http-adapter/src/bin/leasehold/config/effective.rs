@@ -6,6 +6,7 @@ use toml::{Table, Value};
 
 use super::duration::Span;
 use super::keys::PolicyKeys;
+use super::secret::StoreKind;
 use super::{Config, IDEMPOTENCY, ROUTE};
 
 impl Config {
@@ -16,6 +17,9 @@ impl Config {
         store.late_grace = Some(Span(self.late_grace()));
         if let Some(redis) = self.redis() {
             store.replica_connections = Some(redis.replica_connections);
+        }
+        if let Some(sql) = self.sql() {
+            store.auto_migrate = sql.auto_migrate;
         }
         idempotency.extend(table(&store));
         let mut whole = table(&self.server);
@@ -42,7 +46,7 @@ impl Config {
     /// What `leasehold check` prints: TOML, and what the bound of a store in memory allows as a
     /// comment.
     pub(crate) fn report(&self) -> String {
-        if self.redis().is_some() {
+        if self.store.store.kind() != Ok(StoreKind::Memory) {
             return self.effective().to_string();
         }
         let seconds = self.policy.ttl.0.as_secs_f64();

@@ -21,11 +21,6 @@ impl ConfigError {
         Self { key: key.into(), reason }
     }
 
-    /// A value that a later release will accept.
-    pub(crate) fn unsupported(key: impl Into<String>) -> Self {
-        Self::new(key, "not supported yet")
-    }
-
     /// The same refusal, said of `origin`'s value: an environment variable or a flag.
     pub(crate) fn with_origin(mut self, origin: &str) -> Self {
         self.reason = format!("{} (from {origin})", self.reason);

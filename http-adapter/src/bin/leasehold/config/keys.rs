@@ -71,7 +71,8 @@ pub(crate) struct StoreKeys {
     pub(crate) store: StoreUrl,
     /// Most live keys. In memory only.
     pub(crate) max_entries: usize,
-    /// How often expired keys are swept out; zero: only by later calls. In memory only.
+    /// How often what is over is swept out; zero: in memory only by later calls, in a database
+    /// never. Redis needs none.
     pub(crate) cleanup_interval: Span,
     /// Most bytes of stored outcomes. In memory only.
     pub(crate) max_outcome_bytes: Size,
@@ -98,6 +99,17 @@ pub(crate) struct StoreKeys {
     pub(crate) root_certificate: Option<PathBuf>,
     /// Start although the server may evict keys. Redis only.
     pub(crate) allow_eviction: bool,
+    /// The table of the records, with its schema and a dot before it if need be. SQL only.
+    pub(crate) table: String,
+    /// Make and update the table at the start. SQL only; default: SQLite alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) auto_migrate: Option<bool>,
+    /// Most rows that one statement of the cleaning deletes. SQL only.
+    pub(crate) cleanup_batch: u32,
+    /// Most connections to the database. SQL only.
+    pub(crate) connections: u32,
+    /// How long a record stays that its holder has left behind, for an operator to see. SQL only.
+    pub(crate) stuck_retention: Span,
     /// What addresses and fingerprints are made with, so that nobody can guess what they stand for.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) digest_secret: Option<Secret>,
@@ -120,13 +132,18 @@ impl Default for StoreKeys {
             replica_connections: None,
             root_certificate: None,
             allow_eviction: false,
+            table: "idempotent_record".to_owned(),
+            auto_migrate: None,
+            cleanup_batch: 1_000,
+            connections: 8,
+            stuck_retention: Span::seconds(7 * 24 * 60 * 60),
             digest_secret: None,
         }
     }
 }
 
 /// Names of [`StoreKeys`]' fields: the keys of `[idempotency]` that a route cannot set.
-pub(crate) const STORE_KEYS: [&str; 15] = [
+pub(crate) const STORE_KEYS: [&str; 20] = [
     "store",
     "max-entries",
     "cleanup-interval",
@@ -141,11 +158,13 @@ pub(crate) const STORE_KEYS: [&str; 15] = [
     "replica-connections",
     "root-certificate",
     "allow-eviction",
+    "table",
+    "auto-migrate",
+    "cleanup-batch",
+    "connections",
+    "stuck-retention",
     "digest-secret",
 ];
-
-/// Keys of `[idempotency]` that only the stores of a later release have.
-pub(crate) const LATER_KEYS: [&str; 3] = ["table", "auto-migrate", "cleanup-batch"];
 
 /// Keys of `[idempotency]` that a `[[route]]` may set too.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]

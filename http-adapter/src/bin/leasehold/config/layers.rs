@@ -9,7 +9,7 @@ use std::path::Path;
 use toml::{Table, Value};
 
 use super::error::ConfigError;
-use super::{IDEMPOTENCY, keys, reference};
+use super::reference;
 
 /// What every variable of ours begins with.
 const PREFIX: &str = "LEASEHOLD_";
@@ -165,9 +165,6 @@ fn known_variables() -> HashMap<String, (String, Value)> {
             }
             value => add(key, value),
         }
-    }
-    for key in keys::LATER_KEYS {
-        add(format!("{IDEMPOTENCY}.{key}"), Value::String(String::new()));
     }
     known
 }

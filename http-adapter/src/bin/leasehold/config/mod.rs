@@ -12,6 +12,7 @@ mod layers;
 mod policy;
 mod secret;
 mod size;
+mod sql;
 #[cfg(test)]
 mod tests;
 mod validate;
@@ -29,6 +30,7 @@ pub(crate) use keys::{PolicyKeys, ServerKeys, StoreKeys};
 use layers::Layers;
 pub(crate) use policy::redis_refusal;
 use secret::Secret;
+pub(crate) use sql::sql_refusal;
 pub(crate) use validate::upstream;
 
 /// The table of the store's and the policies' keys.
@@ -36,6 +38,9 @@ const IDEMPOTENCY: &str = "idempotency";
 
 /// The key that says which store it is.
 pub(crate) const STORE: &str = "idempotency.store";
+
+/// The key that names an SQL store's table.
+pub(crate) const TABLE: &str = "idempotency.table";
 
 /// The key of the authority's file.
 const ROOT_CERTIFICATE: &str = "idempotency.root-certificate";
@@ -61,6 +66,9 @@ pub(crate) struct Flags {
     /// Address of /healthz, /readyz and /metrics; without it they are off
     #[arg(long, value_name = "ADDR")]
     pub(crate) admin: Option<String>,
+    /// Table of an SQL store; `leasehold migrate` alone has a flag for it.
+    #[arg(skip)]
+    pub(crate) table: Option<String>,
 }
 
 /// A checked configuration.
@@ -98,6 +106,7 @@ impl Config {
         layers.add_flag("upstream", "--upstream", flags.upstream.as_deref())?;
         layers.add_flag("admin", "--admin", flags.admin.as_deref())?;
         layers.add_flag(STORE, "--store", flags.store.as_deref())?;
+        layers.add_flag(TABLE, "--table", flags.table.as_deref())?;
         Self::from_layers(&layers)
     }
 
@@ -120,9 +129,6 @@ impl Config {
             Some(_) => return Err(ConfigError::new(ROUTE, "must be an array of tables")),
         };
         let server = typed(table, "")?;
-        if let Some(key) = keys::LATER_KEYS.iter().find(|key| policy.contains_key(**key)) {
-            return Err(ConfigError::unsupported(format!("{IDEMPOTENCY}.{key}")));
-        }
         let store = keys::STORE_KEYS.iter().filter_map(|key| policy.remove_entry(*key)).collect();
         let store = typed(store, IDEMPOTENCY)?;
         let default = typed(policy.clone(), IDEMPOTENCY)?;
@@ -184,6 +190,7 @@ fn reference() -> Table {
         store: StoreKeys {
             replica_connections: Some(0),
             root_certificate: Some(PathBuf::new()),
+            auto_migrate: Some(false),
             digest_secret: Some(Secret::default()),
             ..StoreKeys::default()
         },

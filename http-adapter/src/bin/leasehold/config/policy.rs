@@ -74,7 +74,7 @@ impl Config {
     }
 
     /// What no call to the store takes longer than: the layer ends each by its own policy.
-    fn longest_store_timeout(&self) -> Duration {
+    pub(super) fn longest_store_timeout(&self) -> Duration {
         let routes = self.routes.iter().map(|route| route.policy.store_timeout.0);
         routes.fold(self.policy.store_timeout.0, Duration::max)
     }

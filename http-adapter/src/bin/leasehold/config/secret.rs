@@ -42,8 +42,7 @@ impl<'de> Deserialize<'de> for Secret {
 pub(crate) enum StoreKind {
     Memory,
     Redis,
-    /// A kind that a later release will have.
-    Later,
+    Sql,
 }
 
 /// Where the store is.
@@ -68,8 +67,9 @@ impl StoreUrl {
             "memory" => Err("`memory:` takes nothing"),
             "redis" | "redis-cluster" | "redis-sentinel" | "rediss" | "rediss-cluster"
             | "rediss-sentinel" | "unix" => Ok(StoreKind::Redis),
-            "postgres" | "postgresql" | "mysql" | "sqlite" => Ok(StoreKind::Later),
-            _ => Err("unknown kind of store, expected memory: or redis://.."),
+            "postgres" | "postgresql" | "mysql" | "mariadb" | "sqlite" => Ok(StoreKind::Sql),
+            _ => Err("unknown kind of store, expected memory:, redis://.., postgres://.., \
+                      mysql://.. or sqlite:path"),
         }
     }
 
@@ -78,7 +78,10 @@ impl StoreUrl {
         let Some((scheme, rest)) = self.0.split_once("://") else {
             return self.0.clone();
         };
-        let (rest, query) = rest.split_at(rest.find('?').unwrap_or(rest.len()));
+        // A password may have a `?` in it by mistake. A socket's path has no user before it.
+        let users = if scheme == "unix" { 0 } else { rest.rfind('@').unwrap_or(0) };
+        let query = rest[users..].find('?').map_or(rest.len(), |at| users + at);
+        let (rest, query) = rest.split_at(query);
         // The last `@`, since one that is in a password hides nothing else.
         let rest = match rest.rsplit_once('@') {
             Some((user, hosts)) => match user.split_once(':') {
@@ -88,14 +91,19 @@ impl StoreUrl {
             None => rest.to_owned(),
         };
         let query = query.split_inclusive(['?', '&']).map(|part| match part.split_once('=') {
-            Some(("pass" | "password", value)) => {
+            Some((name, value)) if is_secret(name) => {
                 let mark = if value.ends_with('&') { "&" } else { "" };
-                format!("pass={HIDDEN}{mark}")
+                format!("{name}={HIDDEN}{mark}")
             }
             _ => part.to_owned(),
         });
         format!("{scheme}://{rest}{}", query.collect::<String>())
     }
+}
+
+/// Whether a parameter of a URL may hold something secret. An encoded name may be any.
+fn is_secret(name: &str) -> bool {
+    matches!(name, "pass" | "password" | "sslkey" | "ssl-key") || name.contains('%')
 }
 
 impl fmt::Debug for StoreUrl {
@@ -140,6 +148,18 @@ mod tests {
             ("redis-cluster://u:pw@one:1,two:2", "redis-cluster://u:***@one:1,two:2"),
             ("unix:///run/x.sock?db=1&pass=pw&user=u", "unix:///run/x.sock?db=1&pass=***&user=u"),
             ("unix:///run/x.sock?pass=pw", "unix:///run/x.sock?pass=***"),
+            ("unix:///run/x.sock?pass=p@w&db=1", "unix:///run/x.sock?pass=***&db=1"),
+            (
+                "postgres://u:pw@h:5432/d?sslmode=require",
+                "postgres://u:***@h:5432/d?sslmode=require",
+            ),
+            ("postgresql://u:p?w@h/d?user=x", "postgresql://u:***@h/d?user=x"),
+            (
+                "postgres://h/d?user=u&password=pw&p%61ssword=pw",
+                "postgres://h/d?user=u&password=***&p%61ssword=***",
+            ),
+            ("mysql://u:p#w@h/d?ssl-key=k", "mysql://u:***@h/d?ssl-key=***"),
+            ("sqlite:/var/lib/keys.db?mode=rwc", "sqlite:/var/lib/keys.db?mode=rwc"),
         ] {
             let url = StoreUrl(url.to_owned());
             assert_eq!((url.hidden(), format!("{url:?}")), (hidden.to_owned(), hidden.to_owned()));
@@ -155,7 +175,9 @@ mod tests {
             assert_eq!(kind(url), Ok(StoreKind::Redis), "{url}");
         }
         assert_eq!(kind("unix:///run/x.sock"), Ok(StoreKind::Redis));
-        assert_eq!(kind("postgres://h"), Ok(StoreKind::Later));
+        for url in ["postgres://h", "postgresql://h", "mysql://h/d", "mariadb://h/d", "sqlite:x"] {
+            assert_eq!(kind(url), Ok(StoreKind::Sql), "{url}");
+        }
         for url in ["", "memory", "memory:x", "etcd://h", "REDIS://h"] {
             assert!(kind(url).is_err(), "{url}");
         }

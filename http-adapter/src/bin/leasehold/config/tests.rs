@@ -71,13 +71,15 @@ fn every_key_is_printed_and_has_a_variable() {
         replica_connections: Some(1),
         root_certificate: Some("ca.pem".into()),
         digest_secret: Some(Secret::default()),
+        auto_migrate: Some(false),
         ..<_>::default()
     });
     let store = store.expect("a table");
     assert_eq!(store.len(), keys::STORE_KEYS.len());
     for key in keys::STORE_KEYS {
         // These are there where they are set, and a secret is not shown then either.
-        let absent = ["replica-connections", "root-certificate", "digest-secret"].contains(&key);
+        let absent = ["auto-migrate", "replica-connections", "root-certificate", "digest-secret"];
+        let absent = absent.contains(&key);
         assert!(idempotency.contains_key(key) != absent, "{key}");
         assert!(store.contains_key(key), "{key}");
     }
@@ -312,18 +314,6 @@ fn what_the_parser_refuses_is_named_with_its_line() {
 }
 
 #[test]
-fn what_needs_a_later_release_is_refused_rather_than_ignored() {
-    for key in keys::LATER_KEYS {
-        let text = refusal(&format!("[idempotency]\n{key} = \"x\""), &[]);
-        assert_eq!(text, format!("idempotency.{key}: not supported yet"));
-        let name = format!("LEASEHOLD_IDEMPOTENCY_{}", key.to_uppercase().replace('-', "_"));
-        assert!(refusal("", &[(&name, "x")]).contains("not supported yet"));
-    }
-    let text = refusal("[idempotency]\nstore = \"postgres://user:secret@host\"", &[]);
-    assert_eq!(text, "idempotency.store: not supported yet");
-}
-
-#[test]
 fn passwords_and_secrets_are_not_printed() {
     let text = r#"
         [idempotency]
@@ -341,6 +331,7 @@ fn passwords_and_secrets_are_not_printed() {
         "store = \"redis://:hunter2@\"",
         "store = \"redis-sentinel://:hunter2@host\"",
         "store = \"memory://:hunter2@host\"",
+        "store = \"postgre://u:hunter2@host\"",
         "digest-secret = [\"hunter2\"]",
     ] {
         let refusal = refusal(&format!("[idempotency]\n{text}"), &[]);
@@ -410,10 +401,92 @@ fn one_setting_changes_the_store_and_what_the_other_store_reads_may_stay() {
         cleanup-interval = "0s"
         near-cache = false
         min-replicas = 1
+        table = "shop.orders"
+        auto-migrate = true
     "#;
-    for store in ["memory:", "redis://host", "unix:///run/redis.sock"] {
+    for store in ["memory:", "redis://host", "unix:///run/redis.sock", "postgres://host/d"] {
         assert!(load(text, &[("LEASEHOLD_IDEMPOTENCY_STORE", store)]).is_ok(), "{store}");
     }
+}
+
+#[test]
+fn an_sql_store_gets_what_its_keys_say() {
+    let text = r#"
+        [idempotency]
+        store = "postgres://user:hunter2@host/d"
+        table = "shop.orders"
+        cleanup-batch = 7
+        connections = 3
+        stuck-retention = "1h"
+        namespace = "shop"
+        lease-ttl = "7s"
+        [[route]]
+        path = "/slow"
+        store-timeout = "3s"
+        namespace = "slow"
+    "#;
+    let config = load(text, &[]).expect("valid");
+    let sql = config.sql().expect("an SQL store");
+    assert_eq!(sql.url, "postgres://user:hunter2@host/d");
+    assert_eq!((sql.table.as_str(), sql.namespace.as_str()), ("shop.orders", "shop"));
+    assert_eq!((sql.cleanup_batch, sql.connections), (7, 3));
+    assert_eq!(sql.stuck_retention, Duration::from_secs(3600));
+    assert_eq!(sql.late_grace, Duration::from_secs(7));
+    assert_eq!(sql.store_timeout, Duration::from_secs(3));
+    assert!(config.redis().is_none());
+    let printed = config.report();
+    assert!(!printed.contains("hunter2") && !printed.contains("successful writes"), "{printed}");
+    assert!(load("", &[]).expect("valid").sql().is_none());
+}
+
+#[test]
+fn only_sqlite_makes_its_table_unless_it_is_told() {
+    for (store, by_default) in [
+        ("postgres://host/d", false),
+        ("postgresql://host/d", false),
+        ("mysql://host/d", false),
+        ("mariadb://host/d", false),
+        ("sqlite:keys.db", true),
+    ] {
+        let variable = ("LEASEHOLD_IDEMPOTENCY_STORE", store);
+        let config = load("", &[variable]).expect(store);
+        let migrates = |config: &Config| config.sql().expect("an SQL store").auto_migrate;
+        assert_eq!(migrates(&config), Some(by_default), "{store}");
+        assert!(config.report().contains(&format!("auto-migrate = {by_default}")), "{store}");
+        for told in [false, true] {
+            let text = format!("[idempotency]\nauto-migrate = {told}");
+            let config = load(&text, &[variable]).expect("valid");
+            assert_eq!(migrates(&config), Some(told), "{store}");
+        }
+    }
+}
+
+#[test]
+fn an_sql_stores_keys_are_refused_by_their_names() {
+    let variable = [("LEASEHOLD_IDEMPOTENCY_STORE", "postgres://u:hunter2@host/d")];
+    for (line, start) in [
+        ("table = \"a b\"", "table: a table is called by"),
+        ("table = \"\"", "table: "),
+        ("table = 7", "table: "),
+        ("store = \"postgres://u:hunter2@h:hunter2/d\"", "store: "),
+        ("store = \"mysql://u:hunter2@h\"", "store: "),
+        ("store = \"sqlite:\"", "store: "),
+        ("auto-migrate = \"yes\"", "auto-migrate: "),
+        ("cleanup-batch = 0", "cleanup-batch: "),
+        ("cleanup-batch = -1", "cleanup-batch: "),
+        ("connections = 0", "connections: "),
+        ("connections = 5000000000", "connections: "),
+        ("stuck-retention = \"3651d\"", "stuck-retention: "),
+        ("late-grace = \"3651d\"", "late-grace: "),
+    ] {
+        let variables = if line.starts_with("store") { &[][..] } else { &variable };
+        let refusal = refusal(&format!("[idempotency]\n{line}"), variables);
+        assert!(refusal.starts_with(&format!("idempotency.{start}")), "{line}: {refusal}");
+        assert!(!refusal.contains("hunter2") && refusal.lines().count() == 1, "{refusal}");
+    }
+    let schema = [("LEASEHOLD_IDEMPOTENCY_STORE", "sqlite:keys.db")];
+    let refusal = refusal("[idempotency]\ntable = \"a.b\"", &schema);
+    assert!(refusal.starts_with("idempotency.table: "), "{refusal}");
 }
 
 #[test]

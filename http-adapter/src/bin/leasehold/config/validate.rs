@@ -1,4 +1,4 @@
-//! What values may be, beyond their types; and which of them need a later release.
+//! What values may be, beyond their types.
 
 use std::collections::HashSet;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use super::error::ConfigError;
 use super::keys::{PolicyKeys, ServerKeys, StoreKeys};
 use super::secret::StoreKind;
 use super::size::Size;
-use super::{Config, IDEMPOTENCY, ROUTE, policy, verdict};
+use super::{Config, IDEMPOTENCY, ROUTE, policy, sql_refusal, verdict};
 
 /// Longest key that may be allowed, in bytes: well inside what a request's head may have.
 const MAX_KEY_LENGTH: usize = 4096;
@@ -66,7 +66,9 @@ impl Config {
             check.buffered(&route.policy, buffered)?;
         }
         let redis = self.redis().map_or(Ok(()), |redis| redis.validate());
-        redis.map_err(|error| policy::redis_refusal(&error))
+        redis.map_err(|error| policy::redis_refusal(&error))?;
+        let sql = self.sql().map_or(Ok(()), |sql| sql.validate());
+        sql.map_err(|error| sql_refusal(&error))
     }
 }
 
@@ -115,8 +117,7 @@ fn check_store(keys: &StoreKeys) -> Checked {
     let check = Check { table: IDEMPOTENCY };
     match keys.store.kind() {
         Ok(StoreKind::Redis) => {}
-        Ok(StoreKind::Memory) => no_server(&check, keys)?,
-        Ok(StoreKind::Later) => return Err(check.unsupported("store")),
+        Ok(StoreKind::Memory | StoreKind::Sql) => no_redis(&check, keys)?,
         Err(reason) => return Err(check.error("store", reason)),
     }
     if keys.max_entries > MAX_ENTRIES {
@@ -137,14 +138,15 @@ fn check_store(keys: &StoreKeys) -> Checked {
     keys.late_grace.map_or(Ok(()), |grace| check.not_too_long("late-grace", grace))
 }
 
-/// Refuses what is said of connections where there is none: nobody is to believe them encrypted.
-fn no_server(check: &Check<'_>, keys: &StoreKeys) -> Checked {
+/// Refuses what is said of connections to Redis where there is none: nobody is to believe them
+/// encrypted.
+fn no_redis(check: &Check<'_>, keys: &StoreKeys) -> Checked {
     let set = [
         ("replica-connections", keys.replica_connections.is_some()),
         ("root-certificate", keys.root_certificate.is_some()),
     ];
     match set.into_iter().find(|(_, is_set)| *is_set) {
-        Some((key, _)) => Err(check.error(key, "is for a store on a Redis server, not memory:")),
+        Some((key, _)) => Err(check.error(key, "is for a store on a Redis server")),
         None => Ok(()),
     }
 }
@@ -157,10 +159,6 @@ struct Check<'a> {
 impl Check<'_> {
     fn error(&self, key: &str, reason: impl std::fmt::Display) -> ConfigError {
         ConfigError::new(self.path(key), reason)
-    }
-
-    fn unsupported(&self, key: &str) -> ConfigError {
-        ConfigError::unsupported(self.path(key))
     }
 
     fn path(&self, key: &str) -> String {

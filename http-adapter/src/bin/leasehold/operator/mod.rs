@@ -16,7 +16,7 @@ use crate::config::ConfigError;
 use crate::gateway::StartError;
 use crate::print;
 use crate::records::Verb;
-use crate::store::{OpenError, Patience, open_redis};
+use crate::store::{OpenError, open_shared};
 use question::Keeper;
 
 /// The exit code where there was nothing to show or to remove.
@@ -89,8 +89,8 @@ pub(crate) async fn run(verb: Verb, flags: &RecordFlags) -> Result<ExitCode, Ope
     let question = question::of(flags, std::env::vars_os(), std::io::stdin().lock())?;
     let found = match question.keeper {
         Keeper::Gateway(admin) => asking::ask(verb, admin, question.address).await?,
-        Keeper::Store(redis) => {
-            let store = open_redis(redis, Patience::Once).await?;
+        Keeper::Store(shared) => {
+            let store = open_shared(shared).await?;
             verb.carry_out(&store, question.address).await?
         }
     };

@@ -10,10 +10,10 @@ use std::net::SocketAddr;
 use http::{HeaderValue, Method, Request, Uri};
 use leasehold::Address;
 use leasehold_http::{Policy, RequestHead};
-use leasehold_redis::RedisConfig;
 
 use super::{OperatorError, RecordFlags};
 use crate::config::{Config, ConfigError, Flags};
+use crate::store::Shared;
 
 /// Most bytes of standard input: more than a request's head may have.
 const INPUT_BYTES_MAX: u64 = 64 << 10;
@@ -24,7 +24,7 @@ pub(super) enum Keeper {
     /// The gateway at this admin address, which forgets what its near cache remembers too.
     Gateway(SocketAddr),
     /// A shared store, whether or not a gateway runs.
-    Store(RedisConfig),
+    Store(Shared),
 }
 
 /// What is asked of whom.
@@ -47,9 +47,9 @@ pub(super) fn of(
         ..Flags::default()
     };
     let config = Config::load(&settings, environment)?;
-    let keeper = match config.redis_to_open()? {
-        Some(redis) if flags.store.is_some() || config.server.admin.is_none() => {
-            Keeper::Store(redis)
+    let keeper = match Shared::of(&config)? {
+        Some(shared) if flags.store.is_some() || config.server.admin.is_none() => {
+            Keeper::Store(shared)
         }
         _ => Keeper::Gateway(admin(&config)?),
     };

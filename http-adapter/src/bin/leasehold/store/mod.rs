@@ -10,9 +10,11 @@ use leasehold::{
     AcquireError, Address, Admission, AttachError, Attempt, CommitError, Lease, LeaseStore,
     MemoryStore, Outcome, RecordState, ReleaseError, RenewError, StoreError, Terms, Ttl, Usage,
 };
-use leasehold_redis::{NearCache, RedisStore};
+use leasehold_redis::{NearCache, RedisConfig, RedisStore};
+use leasehold_sql::{SqlConfig, SqlStore};
 
-pub(crate) use opening::{OpenError, Patience, open, open_redis};
+use crate::config::{Config, ConfigError};
+pub(crate) use opening::{OpenError, migrate, open, open_shared};
 
 /// Any of the stores. Clones are the same store.
 #[derive(Clone, Debug)]
@@ -23,6 +25,23 @@ pub(crate) enum AnyStore {
     Redis(Arc<RedisStore>),
     /// The same behind this process's memory of what was completed.
     Near(Arc<NearCache<RedisStore, MemoryStore>>),
+    /// In a database.
+    Sql(Arc<SqlStore>),
+}
+
+/// The settings of a store that is not this process's own.
+#[derive(Clone, Debug)]
+pub(crate) enum Shared {
+    Redis(RedisConfig),
+    Sql(SqlConfig),
+}
+
+impl Shared {
+    /// What the settings say, if they name one.
+    pub(crate) fn of(config: &Config) -> Result<Option<Self>, ConfigError> {
+        let redis = config.redis_to_open()?.map(Self::Redis);
+        Ok(redis.or_else(|| config.sql().map(Self::Sql)))
+    }
 }
 
 /// Calls to a server are boxed: their state takes some thousand bytes, which every request would
@@ -33,6 +52,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.acquire(address, terms).await,
             Self::Redis(store) => Box::pin(store.acquire(address, terms)).await,
             Self::Near(store) => Box::pin(store.acquire(address, terms)).await,
+            Self::Sql(store) => Box::pin(store.acquire(address, terms)).await,
         }
     }
 
@@ -46,6 +66,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.commit(lease, outcome, ttl).await,
             Self::Redis(store) => Box::pin(store.commit(lease, outcome, ttl)).await,
             Self::Near(store) => Box::pin(store.commit(lease, outcome, ttl)).await,
+            Self::Sql(store) => Box::pin(store.commit(lease, outcome, ttl)).await,
         }
     }
 
@@ -54,6 +75,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.attach(lease, outcome).await,
             Self::Redis(store) => Box::pin(store.attach(lease, outcome)).await,
             Self::Near(store) => Box::pin(store.attach(lease, outcome)).await,
+            Self::Sql(store) => Box::pin(store.attach(lease, outcome)).await,
         }
     }
 
@@ -62,6 +84,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.release(lease).await,
             Self::Redis(store) => Box::pin(store.release(lease)).await,
             Self::Near(store) => Box::pin(store.release(lease)).await,
+            Self::Sql(store) => Box::pin(store.release(lease)).await,
         }
     }
 
@@ -70,6 +93,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.abandon(address, attempt).await,
             Self::Redis(store) => Box::pin(store.abandon(address, attempt)).await,
             Self::Near(store) => Box::pin(store.abandon(address, attempt)).await,
+            Self::Sql(store) => Box::pin(store.abandon(address, attempt)).await,
         }
     }
 
@@ -78,6 +102,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.renew(lease, lease_ttl).await,
             Self::Redis(store) => Box::pin(store.renew(lease, lease_ttl)).await,
             Self::Near(store) => Box::pin(store.renew(lease, lease_ttl)).await,
+            Self::Sql(store) => Box::pin(store.renew(lease, lease_ttl)).await,
         }
     }
 
@@ -86,6 +111,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.peek(address).await,
             Self::Redis(store) => Box::pin(store.peek(address)).await,
             Self::Near(store) => Box::pin(store.peek(address)).await,
+            Self::Sql(store) => Box::pin(store.peek(address)).await,
         }
     }
 
@@ -94,6 +120,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.forget(address).await,
             Self::Redis(store) => Box::pin(store.forget(address)).await,
             Self::Near(store) => Box::pin(store.forget(address)).await,
+            Self::Sql(store) => Box::pin(store.forget(address)).await,
         }
     }
 
@@ -102,6 +129,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.sweep(budget).await,
             Self::Redis(store) => Box::pin(store.sweep(budget)).await,
             Self::Near(store) => Box::pin(store.sweep(budget)).await,
+            Self::Sql(store) => Box::pin(store.sweep(budget)).await,
         }
     }
 
@@ -110,6 +138,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.close(),
             Self::Redis(store) => store.close(),
             Self::Near(store) => store.close(),
+            Self::Sql(store) => store.close(),
         }
     }
 
@@ -118,6 +147,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => LeaseStore::usage(store),
             Self::Redis(store) => store.usage(),
             Self::Near(store) => store.usage(),
+            Self::Sql(store) => store.usage(),
         }
     }
 
@@ -126,6 +156,7 @@ impl LeaseStore for AnyStore {
             Self::Memory(store) => store.is_shared(),
             Self::Redis(store) => store.is_shared(),
             Self::Near(store) => store.is_shared(),
+            Self::Sql(store) => store.is_shared(),
         }
     }
 }

@@ -124,12 +124,16 @@ fn a_shared_store_is_asked_itself_when_it_is_named_or_no_gateway_is() {
     };
     let (admin, redis) = (Some("127.0.0.1:9090"), Some("redis://127.0.0.1:1"));
     let variable = [("LEASEHOLD_IDEMPOTENCY_STORE", "redis://127.0.0.1:1")];
+    let sqlite = [("LEASEHOLD_IDEMPOTENCY_STORE", "sqlite:keys.db")];
     let gateway = Some(([127, 0, 0, 1], 9090).into());
     for (flags, environment, expected) in [
         (flags(admin, redis), &[][..], None),
         (flags(None, redis), &[], None),
         (flags(None, None), &variable, None),
         (flags(admin, None), &variable, gateway),
+        (flags(admin, Some("postgres://127.0.0.1:1/d")), &variable, None),
+        (flags(None, None), &sqlite, None),
+        (flags(admin, None), &sqlite, gateway),
         (flags(admin, Some("memory:")), &variable, gateway),
     ] {
         let asked = asked(&flags, "k-1", environment);
