@@ -130,15 +130,21 @@ async fn what_was_committed_is_replayed_after_a_kill_and_a_restart() {
             *runs.entry(parts.headers["idempotency-key"].as_bytes().to_vec()).or_insert(0) += 1;
         }
         for ((key, first), answer) in keys.iter().zip(&first).zip(&answers) {
-            assert_eq!((answer.status.as_u16(), answer.body.len()), (202, 30_000), "{table:?}");
-            assert_eq!(answer.header("x-order"), Some("17"), "{table:?}");
+            // Killed between a commit and the end of its body: kept, and without an outcome.
+            let is_bare = first.is_none() && is(answer, 409, "not-replayable");
+            if !is_bare {
+                let whole = (answer.status.as_u16(), answer.body.len());
+                assert_eq!(whole, (202, 30_000), "{table:?}: {answer:?}");
+                assert_eq!(answer.header("x-order"), Some("17"), "{table:?}");
+            }
             let count = runs[key.as_bytes()];
             if let Some(first) = first {
                 assert_eq!(first.status, 202, "{table:?}: {log}");
                 let replayed = answer.header("idempotent-replayed");
                 assert_eq!((count, replayed), (1, Some("true")), "{table:?}: {log}");
             } else {
-                assert!(count <= 2, "{table:?}: {count} runs");
+                let most = if is_bare { 1 } else { 2 };
+                assert!(count <= most, "{table:?}: {count} runs");
             }
         }
     }
