@@ -15,9 +15,6 @@ impl Config {
         let mut idempotency = policy_table(&self.policy);
         let mut store = self.store.clone();
         store.late_grace = Some(Span(self.late_grace()));
-        if let Some(redis) = self.redis() {
-            store.replica_connections = Some(redis.replica_connections);
-        }
         if let Some(sql) = self.sql() {
             store.auto_migrate = sql.auto_migrate;
         }

@@ -92,8 +92,7 @@ pub(crate) struct StoreKeys {
     /// Replicas that must have a grant or a commit before it counts. Redis only.
     pub(crate) min_replicas: usize,
     /// Connections of grants and commits that wait for replicas. Redis only.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) replica_connections: Option<usize>,
+    pub(crate) replica_connections: usize,
     /// File of the authority, in PEM, that TLS trusts instead of the system's. Redis only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) root_certificate: Option<PathBuf>,
@@ -129,7 +128,7 @@ impl Default for StoreKeys {
             near_cache: true,
             near_cache_ttl: Span::seconds(5),
             min_replicas: 0,
-            replica_connections: None,
+            replica_connections: 8,
             root_certificate: None,
             allow_eviction: false,
             table: "idempotent_record".to_owned(),

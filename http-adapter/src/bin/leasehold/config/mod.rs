@@ -188,7 +188,6 @@ fn reference() -> Table {
     let config = Config {
         server: ServerKeys { admin: Some(([127, 0, 0, 1], 0).into()), ..ServerKeys::default() },
         store: StoreKeys {
-            replica_connections: Some(0),
             root_certificate: Some(PathBuf::new()),
             auto_migrate: Some(false),
             digest_secret: Some(Secret::default()),

@@ -61,15 +61,13 @@ impl Config {
     pub(crate) fn redis(&self) -> Option<RedisConfig> {
         (self.store.store.kind() == Ok(StoreKind::Redis)).then(|| {
             let redis = RedisConfig::new(self.store.store.reveal());
-            let replica_connections =
-                self.store.replica_connections.unwrap_or(redis.replica_connections);
             redis
                 .key_prefix(&self.store.key_prefix)
                 .late_grace(self.late_grace())
                 .store_timeout(self.longest_store_timeout())
                 .allow_eviction(self.store.allow_eviction)
                 .min_replicas(self.store.min_replicas)
-                .replica_connections(replica_connections)
+                .replica_connections(self.store.replica_connections)
         })
     }
 

@@ -68,7 +68,7 @@ fn every_key_is_printed_and_has_a_variable() {
     let Some(Value::Table(idempotency)) = printed.get(IDEMPOTENCY) else { panic!("no table") };
     let store = Table::try_from(StoreKeys {
         late_grace: Some(Span::seconds(1)),
-        replica_connections: Some(1),
+        replica_connections: 1,
         root_certificate: Some("ca.pem".into()),
         digest_secret: Some(Secret::default()),
         auto_migrate: Some(false),
@@ -78,7 +78,7 @@ fn every_key_is_printed_and_has_a_variable() {
     assert_eq!(store.len(), keys::STORE_KEYS.len());
     for key in keys::STORE_KEYS {
         // These are there where they are set, and a secret is not shown then either.
-        let absent = ["auto-migrate", "replica-connections", "root-certificate", "digest-secret"];
+        let absent = ["auto-migrate", "root-certificate", "digest-secret"];
         let absent = absent.contains(&key);
         assert!(idempotency.contains_key(key) != absent, "{key}");
         assert!(store.contains_key(key), "{key}");
@@ -225,8 +225,7 @@ const REFUSED_IN_IDEMPOTENCY: &str = r#"
     near-cache = "yes" => near-cache:
     near-cache-ttl = "0s" => near-cache-ttl: must be greater than zero
     min-replicas = -1 => min-replicas:
-    replica-connections = 8 => replica-connections: is for a store on a Redis server
-    root-certificate = "ca.pem" => root-certificate: is for a store on a Redis server
+    replica-connections = -1 => replica-connections:
     root-certificate = 7 => root-certificate:
     digest-secret = "" => digest-secret: must not be empty
     digest-secret = 12345 => digest-secret: must be a string
@@ -401,6 +400,8 @@ fn one_setting_changes_the_store_and_what_the_other_store_reads_may_stay() {
         cleanup-interval = "0s"
         near-cache = false
         min-replicas = 1
+        replica-connections = 3
+        root-certificate = "ca.pem"
         table = "shop.orders"
         auto-migrate = true
     "#;

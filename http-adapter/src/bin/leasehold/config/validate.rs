@@ -12,7 +12,6 @@ use super::choices::FingerprintMode;
 use super::duration::Span;
 use super::error::ConfigError;
 use super::keys::{PolicyKeys, ServerKeys, StoreKeys};
-use super::secret::StoreKind;
 use super::size::Size;
 use super::{Config, IDEMPOTENCY, ROUTE, policy, sql_refusal, verdict};
 
@@ -115,10 +114,8 @@ pub(crate) fn upstream(text: &str) -> Result<Uri, &'static str> {
 
 fn check_store(keys: &StoreKeys) -> Checked {
     let check = Check { table: IDEMPOTENCY };
-    match keys.store.kind() {
-        Ok(StoreKind::Redis) => {}
-        Ok(StoreKind::Memory | StoreKind::Sql) => no_redis(&check, keys)?,
-        Err(reason) => return Err(check.error("store", reason)),
+    if let Err(reason) = keys.store.kind() {
+        return Err(check.error("store", reason));
     }
     if keys.max_entries > MAX_ENTRIES {
         return Err(check.error("max-entries", format!("must be at most {MAX_ENTRIES}")));
@@ -136,19 +133,6 @@ fn check_store(keys: &StoreKeys) -> Checked {
         return Err(check.error("digest-secret", "must not be empty"));
     }
     keys.late_grace.map_or(Ok(()), |grace| check.not_too_long("late-grace", grace))
-}
-
-/// Refuses what is said of connections to Redis where there is none: nobody is to believe them
-/// encrypted.
-fn no_redis(check: &Check<'_>, keys: &StoreKeys) -> Checked {
-    let set = [
-        ("replica-connections", keys.replica_connections.is_some()),
-        ("root-certificate", keys.root_certificate.is_some()),
-    ];
-    match set.into_iter().find(|(_, is_set)| *is_set) {
-        Some((key, _)) => Err(check.error(key, "is for a store on a Redis server")),
-        None => Ok(()),
-    }
 }
 
 /// Checks of one table's values.
