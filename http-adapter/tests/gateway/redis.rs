@@ -268,7 +268,6 @@ async fn a_certificate_that_is_not_there_or_none_is_refused_by_its_key() {
         ("rediss://127.0.0.1:9", &empty),
         ("rediss-cluster://127.0.0.1:9", &text),
         ("redis://127.0.0.1:9", &text),
-        ("memory:", &text),
     ] {
         let settings = format!("[idempotency]\nstore = \"{url}\"\nroot-certificate = \"{path}\"");
         for subcommand in ["serve", "check"] {
