@@ -13,7 +13,7 @@ use super::row::seen;
 use super::statement::{Statements, query};
 use crate::failure::Failure;
 use crate::lines::{Lines, Repeat, Work};
-use crate::record::{Ask, Digest, Record, Status, span};
+use crate::record::{Ask, Digest};
 use crate::records::Records;
 use crate::rules::{self, Found, Settling};
 
@@ -133,7 +133,7 @@ impl Records for MySqlRecords {
         self.with(Repeat::Harmless, move |line, statements| {
             Box::pin(async move {
                 let seen = seen(line, &statements.look, &digest).await?;
-                Ok(seen.map_or(RecordState::Free, |(record, now)| state(&record, now)))
+                Ok(seen.map_or(RecordState::Free, |(record, now)| rules::peek(&record, now)))
             })
         })
     }
@@ -180,16 +180,5 @@ pub(super) async fn version(
         }
         Err(error) if is_no_table(&error) => Ok(0),
         Err(error) => Err(read(error)),
-    }
-}
-
-fn state(record: &Record, now: i64) -> RecordState {
-    let remaining = span(record.expires - now);
-    if !record.is_live(now) {
-        RecordState::Free
-    } else if record.status == Status::Processing {
-        RecordState::InFlight { remaining }
-    } else {
-        RecordState::Completed { remaining, replayable: record.outcome.is_some() }
     }
 }
