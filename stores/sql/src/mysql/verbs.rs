@@ -68,6 +68,7 @@ impl Records for MySqlRecords {
     ) -> Work<'_, Settling> {
         self.settle(
             digest,
+            Repeat::Harmless,
             move |statements| {
                 query(&statements.commit)
                     .bind(outcome.as_deref())
@@ -79,9 +80,11 @@ impl Records for MySqlRecords {
         )
     }
 
+    /// Not tried again: what the first try has attached would be told as too late.
     fn attach(&self, digest: Digest, token: u64, outcome: Bytes) -> Work<'_, Settling> {
         self.settle(
             digest,
+            Repeat::Never,
             move |statements| {
                 query(&statements.attach).bind(&*outcome).bind(digest.as_slice()).bind(token)
             },
@@ -93,6 +96,7 @@ impl Records for MySqlRecords {
         let late_grace = self.late_grace;
         self.settle(
             digest,
+            Repeat::Harmless,
             move |statements| {
                 query(&statements.release).bind(late_grace).bind(digest.as_slice()).bind(token)
             },
@@ -104,6 +108,7 @@ impl Records for MySqlRecords {
         let late_grace = self.late_grace;
         self.settle(
             digest,
+            Repeat::Harmless,
             move |statements| {
                 query(&statements.abandon)
                     .bind(late_grace)
@@ -118,6 +123,7 @@ impl Records for MySqlRecords {
         let late_grace = self.late_grace;
         self.settle(
             digest,
+            Repeat::Harmless,
             move |statements| {
                 query(&statements.renew)
                     .bind(ttl)
