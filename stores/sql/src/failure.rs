@@ -59,6 +59,28 @@ impl Failure {
         }
     }
 
+    /// Whether what was sent may have been written.
+    pub(crate) const fn may_have_landed(&self) -> bool {
+        self.error().is_outcome_unknown()
+    }
+
+    /// The same where an earlier try of the same call may have landed.
+    pub(crate) fn after_a_lost_answer(self) -> Self {
+        if self.may_have_landed() {
+            return self;
+        }
+        Self::Store(StoreError::with_source(StoreErrorKind::NoAnswer, StoreError::from(self)))
+    }
+
+    const fn error(&self) -> &StoreError {
+        match self {
+            Self::Locked(error)
+            | Self::Conflict(error)
+            | Self::Broken(error)
+            | Self::Store(error) => error,
+        }
+    }
+
     /// Whether the connection that it came over is as good as before.
     pub(crate) const fn leaves_the_line_whole(&self) -> bool {
         matches!(self, Self::Locked(_) | Self::Conflict(_))

@@ -126,10 +126,14 @@ where
         F: for<'c> Fn(&'c mut DB::Connection) -> Work<'c, T> + Sync,
     {
         let (mut is_first, mut conflicts) = (true, 0);
+        // Once a try may have landed, no later failure says that nothing was written.
+        let mut is_unknown = false;
         // Ends: a broken connection is tried again once, a conflict some times, and a locked row
         // until most of the time is over.
         loop {
-            match self.once(until, repeat, work).await {
+            let answer = self.once(until, repeat, work).await;
+            is_unknown |= answer.as_ref().err().is_some_and(Failure::may_have_landed);
+            match answer {
                 Err(Failure::Broken(_)) if repeat == Repeat::Harmless && is_first => {
                     is_first = false;
                     // A server that has closed one has most likely closed all.
@@ -141,6 +145,7 @@ where
                 {
                     sleep(LOCK_PAUSE).await;
                 }
+                Err(failure) if is_unknown => return Err(failure.after_a_lost_answer()),
                 answer => return answer,
             }
         }
@@ -173,11 +178,14 @@ where
     /// An idle connection, or a new one. What may not be repeated gets one that is known to live.
     async fn line(&self, until: Instant, repeat: Repeat) -> Result<DB::Connection, Failure> {
         let idle = self.idle().pop();
-        if let Some(mut line) = idle
-            && (repeat == Repeat::Harmless
-                || matches!(timeout_at(until, line.ping()).await, Ok(Ok(()))))
-        {
-            return Ok(line);
+        if let Some(mut line) = idle {
+            if repeat == Repeat::Harmless
+                || matches!(timeout_at(until, line.ping()).await, Ok(Ok(())))
+            {
+                return Ok(line);
+            }
+            // The others most likely are dead too.
+            self.idle().clear();
         }
         match timeout_at(until, self.open()).await {
             Ok(Ok(line)) => Ok(line),

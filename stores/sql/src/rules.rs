@@ -4,8 +4,9 @@
 //! No I/O and no clock here.
 
 use bytes::Bytes;
+use leasehold::RecordState;
 
-use crate::record::{Ask, Record, Status};
+use crate::record::{Ask, Record, Status, span};
 
 /// What an acquire finds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub(crate) fn acquire(record: Option<&Record>, ask: &Ask, now: i64) -> Found {
     let Some(record) = record.filter(|record| record.is_live(now)) else {
         return Found::Free { token: next_token(record.map(|record| record.token), now) };
     };
-    let remaining = record.expires - now;
+    let remaining = record.expires.saturating_sub(now);
     let is_running = record.status == Status::Processing;
     if is_running && record.attempt == ask.attempt {
         return Found::Own { token: record.token, remaining };
@@ -118,6 +119,19 @@ pub(crate) fn abandon(record: Option<&Record>, attempt: &[u8; 16], now: i64) -> 
     match record {
         Some(record) if record.is_held(now) && record.attempt == *attempt => Settling::Write,
         _ => Settling::Done,
+    }
+}
+
+/// Peek: what an acquire would meet.
+pub(crate) fn peek(record: &Record, now: i64) -> RecordState {
+    if !record.is_live(now) {
+        return RecordState::Free;
+    }
+    let remaining = span(record.expires.saturating_sub(now));
+    if record.status == Status::Processing {
+        RecordState::InFlight { remaining }
+    } else {
+        RecordState::Completed { remaining, replayable: record.outcome.is_some() }
     }
 }
 
@@ -217,6 +231,18 @@ mod tests {
         assert_eq!(attach(Some(&with), 7, NOW), Settling::Superseded);
         let running = record(Status::Processing, NOW + 1, NOW + 1);
         assert_eq!(attach(Some(&running), 7, NOW), Settling::Superseded);
+    }
+
+    #[test]
+    fn no_time_in_a_row_is_too_far_from_now() {
+        for status in [Status::Processing, Status::Success, Status::Failed] {
+            for (end, now) in [(i64::MIN, NOW), (i64::MAX, -NOW), (i64::MAX, i64::MIN)] {
+                let row = record(status, end, end);
+                let is_free =
+                    matches!(acquire(Some(&row), &ask([2; 16], None), now), Found::Free { .. });
+                assert_eq!(peek(&row, now) == RecordState::Free, is_free, "{row:?}");
+            }
+        }
     }
 
     #[test]

@@ -19,6 +19,11 @@ use crate::store::SqlStore;
 /// within some minutes of its end by a store that looks every half minute.
 const MOST_PAUSES: u32 = 8;
 
+/// A round that has done fewer rows was the last of its pass, so that a pass ends also while keys end
+/// all the time. One that finds as many does them: no database takes fewer at a time, unless a batch
+/// is smaller.
+pub(crate) const FULL_ROUND: u32 = 256;
+
 /// What a pass has done, and what it has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -34,7 +39,7 @@ pub struct Upkeep {
 
 impl SqlStore {
     /// Marks what was left behind, and deletes what is over, in batches of
-    /// [`SqlConfig::cleanup_batch`](crate::SqlConfig::cleanup_batch) rows until nothing is due.
+    /// [`SqlConfig::cleanup_batch`](crate::SqlConfig::cleanup_batch) rows until few are due.
     ///
     /// Marked leases are logged: their number as a warning, their digests for debugging. Each stays
     /// for [`SqlConfig::stuck_retention`](crate::SqlConfig::stuck_retention), unless a request for
@@ -45,14 +50,15 @@ impl SqlStore {
     /// [`StoreError`] when the database does not answer; what was done until then is done.
     pub async fn upkeep_once(&self) -> Result<Upkeep, StoreError> {
         let mut done = Upkeep::default();
-        // Ends: each round but the last deletes or marks a row that was due, and a row is marked
-        // once and deleted once.
+        let full = u64::from(self.cleanup_batch.min(FULL_ROUND));
+        // Ends: each round but the last deletes or marks many rows that were due, and a row is
+        // marked once and deleted once.
         loop {
             let marked = self.mark(self.cleanup_batch).await?;
             let purged = self.records.purge(self.cleanup_batch).await?;
             done.marked += marked;
             done.purged += u64::from(purged);
-            if marked == 0 && purged == 0 {
+            if marked + u64::from(purged) < full {
                 break;
             }
         }
@@ -123,7 +129,106 @@ fn hex(digest: &Digest) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use bytes::Bytes;
+    use leasehold::RecordState;
+
     use super::*;
+    use crate::config::Dialect;
+    use crate::failure::Failure;
+    use crate::lines::Work;
+    use crate::record::Ask;
+    use crate::records::Records;
+    use crate::rules::{Found, Settling};
+    use crate::table::Table;
+
+    /// A table with so many rows that are over, and one more after each batch: keys end all the
+    /// time.
+    struct Busy {
+        over: Mutex<u32>,
+        batches: Mutex<u32>,
+    }
+
+    /// Far above what any case needs.
+    const MOST_BATCHES: u32 = 1_000;
+
+    fn none<T>() -> Work<'static, T> {
+        Box::pin(async { Err(Failure::corrupt()) })
+    }
+
+    impl Records for Busy {
+        fn version(&self) -> Work<'_, u32> {
+            none()
+        }
+
+        fn acquire(&self, _: Digest, _: Ask) -> Work<'_, Found> {
+            none()
+        }
+
+        fn commit(&self, _: Digest, _: u64, _: Option<Bytes>, _: i64) -> Work<'_, Settling> {
+            none()
+        }
+
+        fn attach(&self, _: Digest, _: u64, _: Bytes) -> Work<'_, Settling> {
+            none()
+        }
+
+        fn release(&self, _: Digest, _: u64) -> Work<'_, Settling> {
+            none()
+        }
+
+        fn abandon(&self, _: Digest, _: [u8; 16]) -> Work<'_, Settling> {
+            none()
+        }
+
+        fn renew(&self, _: Digest, _: u64, _: i64) -> Work<'_, Settling> {
+            none()
+        }
+
+        fn peek(&self, _: Digest) -> Work<'_, RecordState> {
+            none()
+        }
+
+        fn forget(&self, _: Digest) -> Work<'_, bool> {
+            none()
+        }
+
+        fn purge(&self, limit: u32) -> Work<'_, u32> {
+            let mut batches = self.batches.lock().expect("unpoisoned");
+            *batches += 1;
+            assert!(*batches < MOST_BATCHES, "there is no end to it");
+            let mut over = self.over.lock().expect("unpoisoned");
+            let purged = limit.min(*over);
+            *over = *over - purged + 1;
+            Box::pin(async move { Ok(purged) })
+        }
+
+        fn mark_stuck(&self, _: u32) -> Work<'_, Vec<Digest>> {
+            Box::pin(async { Ok(Vec::new()) })
+        }
+
+        fn count_stuck(&self) -> Work<'_, u64> {
+            Box::pin(async { Ok(0) })
+        }
+
+        fn ping(&self) -> Work<'_, ()> {
+            none()
+        }
+    }
+
+    #[tokio::test]
+    async fn a_pass_ends_while_keys_end_all_the_time_and_leaves_no_batch_behind() {
+        for (over, batch) in [(1, 1_000), (100_000, 1_000), (1_000, 300), (1_000, 10)] {
+            let records = Arc::new(Busy { over: Mutex::new(over), batches: Mutex::new(0) });
+            let table = Table::new("orders").expect("a plain name");
+            let store =
+                SqlStore::over(Arc::<Busy>::clone(&records), Dialect::Postgres, table, batch);
+            let done = store.upkeep_once().await.expect("it answers");
+            assert!(done.purged >= u64::from(over), "{done:?}");
+            assert_eq!(*records.over.lock().expect("unpoisoned"), 1);
+        }
+    }
 
     #[test]
     fn digests_are_told_in_hex() {

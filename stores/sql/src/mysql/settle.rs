@@ -24,12 +24,13 @@ impl MySqlRecords {
     pub(super) fn settle(
         &self,
         digest: Digest,
+        repeat: Repeat,
         statement: impl Fn(&Statements) -> Statement + Send + Sync + 'static,
         rule: impl Fn(Option<&Record>, i64) -> Settling + Send + Sync + 'static,
     ) -> Work<'_, Settling> {
         let statements = Arc::clone(&self.statements);
         let both = Arc::new((statement, rule));
-        Box::pin(self.lines.call(Repeat::Harmless, move |line| {
+        Box::pin(self.lines.call(repeat, move |line| {
             let (statements, both) = (Arc::clone(&statements), Arc::clone(&both));
             Box::pin(async move {
                 let (statement, rule) = &*both;

@@ -15,6 +15,7 @@ use sqlx::{AssertSqlSafe, MySql};
 
 use super::product::Product;
 use crate::table::Table;
+use crate::upkeep::FULL_ROUND;
 
 /// Microseconds since 1970 as they stand when a row is looked at. The session's time zone is UTC.
 const NOW: &str = "TIMESTAMPDIFF(MICROSECOND, '1970-01-01', SYSDATE(6))";
@@ -87,7 +88,7 @@ pub(super) type Text = Arc<str>;
 
 /// Rows that one statement deletes or marks. Arbitrary: their locks are held for some
 /// milliseconds, and a key that is asked for meanwhile is locked.
-pub(super) const CHUNK: usize = 256;
+pub(super) const CHUNK: usize = FULL_ROUND as usize;
 
 /// All statements of a table.
 pub(super) struct Statements {

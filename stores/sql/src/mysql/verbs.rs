@@ -13,7 +13,7 @@ use super::row::seen;
 use super::statement::{Statements, query};
 use crate::failure::Failure;
 use crate::lines::{Lines, Repeat, Work};
-use crate::record::{Ask, Digest, Record, Status, span};
+use crate::record::{Ask, Digest};
 use crate::records::Records;
 use crate::rules::{self, Found, Settling};
 
@@ -68,6 +68,7 @@ impl Records for MySqlRecords {
     ) -> Work<'_, Settling> {
         self.settle(
             digest,
+            Repeat::Harmless,
             move |statements| {
                 query(&statements.commit)
                     .bind(outcome.as_deref())
@@ -79,9 +80,11 @@ impl Records for MySqlRecords {
         )
     }
 
+    /// Not tried again: what the first try has attached would be told as too late.
     fn attach(&self, digest: Digest, token: u64, outcome: Bytes) -> Work<'_, Settling> {
         self.settle(
             digest,
+            Repeat::Never,
             move |statements| {
                 query(&statements.attach).bind(&*outcome).bind(digest.as_slice()).bind(token)
             },
@@ -93,6 +96,7 @@ impl Records for MySqlRecords {
         let late_grace = self.late_grace;
         self.settle(
             digest,
+            Repeat::Harmless,
             move |statements| {
                 query(&statements.release).bind(late_grace).bind(digest.as_slice()).bind(token)
             },
@@ -104,6 +108,7 @@ impl Records for MySqlRecords {
         let late_grace = self.late_grace;
         self.settle(
             digest,
+            Repeat::Harmless,
             move |statements| {
                 query(&statements.abandon)
                     .bind(late_grace)
@@ -118,6 +123,7 @@ impl Records for MySqlRecords {
         let late_grace = self.late_grace;
         self.settle(
             digest,
+            Repeat::Harmless,
             move |statements| {
                 query(&statements.renew)
                     .bind(ttl)
@@ -133,7 +139,7 @@ impl Records for MySqlRecords {
         self.with(Repeat::Harmless, move |line, statements| {
             Box::pin(async move {
                 let seen = seen(line, &statements.look, &digest).await?;
-                Ok(seen.map_or(RecordState::Free, |(record, now)| state(&record, now)))
+                Ok(seen.map_or(RecordState::Free, |(record, now)| rules::peek(&record, now)))
             })
         })
     }
@@ -180,16 +186,5 @@ pub(super) async fn version(
         }
         Err(error) if is_no_table(&error) => Ok(0),
         Err(error) => Err(read(error)),
-    }
-}
-
-fn state(record: &Record, now: i64) -> RecordState {
-    let remaining = span(record.expires - now);
-    if !record.is_live(now) {
-        RecordState::Free
-    } else if record.status == Status::Processing {
-        RecordState::InFlight { remaining }
-    } else {
-        RecordState::Completed { remaining, replayable: record.outcome.is_some() }
     }
 }

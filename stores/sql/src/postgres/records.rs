@@ -13,7 +13,7 @@ use crate::lines::{LOCK_PAUSE, Lines, Repeat, Work};
 use crate::postgres::failure::{is_locked_row, is_missing_table, read};
 use crate::postgres::row::{column, digest, record, token};
 use crate::postgres::texts::Texts;
-use crate::record::{Ask, Digest, Record, Status, span};
+use crate::record::{Ask, Digest, Record};
 use crate::records::Records;
 use crate::rules::{self, Found, Settling};
 
@@ -146,18 +146,6 @@ async fn look(
     Ok(Some((record, column(&row, 8)?)))
 }
 
-/// What an operator sees of a row.
-fn state(record: &Record, now: i64) -> RecordState {
-    let remaining = span(record.expires - now);
-    if !record.is_live(now) {
-        RecordState::Free
-    } else if record.status == Status::Processing {
-        RecordState::InFlight { remaining }
-    } else {
-        RecordState::Completed { remaining, replayable: record.outcome.is_some() }
-    }
-}
-
 impl Records for PgRecords {
     fn version(&self) -> Work<'_, u32> {
         let text = Arc::clone(&self.texts.version);
@@ -263,7 +251,7 @@ impl Records for PgRecords {
             let texts = Arc::clone(&texts);
             Box::pin(async move {
                 let row = look(line, &texts, digest).await?;
-                Ok(row.map_or(RecordState::Free, |(record, now)| state(&record, now)))
+                Ok(row.map_or(RecordState::Free, |(record, now)| rules::peek(&record, now)))
             })
         }))
     }

@@ -18,7 +18,7 @@ use crate::config::{ConnectError, Dialect, SqlConfig};
 use crate::failure::Failure;
 use crate::lines::{Lines, Repeat, Work};
 use crate::migration::judge;
-use crate::record::{Ask, Digest, Status, micros, span};
+use crate::record::{Ask, Digest, micros};
 use crate::records::Records;
 use crate::rules::{self, Found, Settling};
 use crate::table::Table;
@@ -184,17 +184,8 @@ impl Records for SqliteRecords {
 
     fn peek(&self, digest: Digest) -> Work<'_, RecordState> {
         Box::pin(async move {
-            let Some((Row { record, .. }, now)) = self.look(self.until(), digest).await? else {
-                return Ok(RecordState::Free);
-            };
-            let remaining = span(record.expires.saturating_sub(now));
-            Ok(match record.status {
-                _ if !record.is_live(now) => RecordState::Free,
-                Status::Success => {
-                    RecordState::Completed { remaining, replayable: record.outcome.is_some() }
-                }
-                _ => RecordState::InFlight { remaining },
-            })
+            let seen = self.look(self.until(), digest).await?;
+            Ok(seen.map_or(RecordState::Free, |(row, now)| rules::peek(&row.record, now)))
         })
     }
 

@@ -2,7 +2,7 @@
 //! sessions read committed data, wait for no lock and lock one row, so that they hardly ever meet
 //! such.
 
-use leasehold::{AcquireError, LeaseStore as _, StoreErrorKind};
+use leasehold::{AcquireError, AttachError, LeaseStore as _, StoreErrorKind};
 use leasehold_sql::SqlConfig;
 
 use crate::keys::{LONG, config, connect, fresh_address, granted, long_terms, outcome, ttl, works};
@@ -96,6 +96,22 @@ async fn connection_of_no_use_is_replaced_once() {
             answer => panic!("{answer:?}"),
         }
     }
+}
+
+/// What a first try has attached would be told as too late by a second.
+#[tokio::test(flavor = "multi_thread")]
+async fn attach_is_sent_once() {
+    let config = config(shared().url());
+    let store = connect(config.clone()).await;
+    fail_by(&config, 1053).await;
+    let mut lease = granted(store.acquire(fresh_address(), long_terms()).await);
+    store.commit(&mut lease, None, ttl(LONG)).await.expect("committed");
+    fail_next(&config, 1);
+    match store.attach(&lease, outcome("body")).await {
+        Err(AttachError::Unavailable(error)) => assert!(error.is_outcome_unknown(), "{error:?}"),
+        answer => panic!("{answer:?}"),
+    }
+    store.attach(&lease, outcome("body")).await.expect("attached");
 }
 
 #[tokio::test(flavor = "multi_thread")]

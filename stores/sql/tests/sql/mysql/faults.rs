@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use leasehold::{AcquireError, Address, Admission, LeaseStore as _, RecordState, StoreErrorKind};
+use leasehold::{
+    AcquireError, Address, Admission, CommitError, LeaseStore as _, RecordState, StoreErrorKind,
+};
 use leasehold_sql::SqlStore;
 use tokio::task::JoinSet;
 use tokio::time::Instant;
@@ -17,7 +19,7 @@ use crate::keys::{
 use crate::mysql::{connections_of, server, shared, url_as};
 
 /// Short enough to wait for, long enough for a busy machine to answer within.
-const TIMEOUT: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_connections_show_nothing() {
@@ -62,10 +64,13 @@ async fn server_that_dies_is_unreachable_until_it_is_back() {
     let mut lease = granted(store.acquire(address, long_terms()).await);
     server.kill();
     let begun = Instant::now();
+    // Its connection broke under it, and no other is had: what was sent may have been done.
+    match store.commit(&mut lease, None, ttl(LONG)).await {
+        Err(CommitError::Unavailable(error)) => assert!(error.is_outcome_unknown(), "{error:?}"),
+        answer => panic!("{answer:?}"),
+    }
     let error = store.peek(address).await.expect_err("the server is dead");
     assert_eq!(error.kind(), StoreErrorKind::Unreachable);
-    let error = store.commit(&mut lease, None, ttl(LONG)).await.expect_err("the server is dead");
-    assert!(error.to_string().contains("unavailable"), "{error}");
     assert!(begun.elapsed() < 4 * TIMEOUT);
     server.start_again();
     recovered(&store).await;
