@@ -63,10 +63,14 @@ FROM (SELECT {clock} AS now) AS clock
 WHERE digest = $1 AND token = $2 AND status = 'SUCCESS' AND outcome IS NULL AND now < expires_us";
 
 /// `$1` digest, `$2` token, `$3` late grace.
+///
+/// It writes a lease of this token also past its grace, free as it is then. A transaction that has
+/// guarded it may still commit, and a release is told *done* only once none can: so it has to meet
+/// the row's lock, which a read would pass by.
 const RELEASE: &str = "\
 UPDATE {table} SET status = 'FAILED', expires_us = now, purge_us = now + $3, updated_us = now
 FROM (SELECT {clock} AS now) AS clock
-WHERE digest = $1 AND token = $2 AND {held}";
+WHERE digest = $1 AND token = $2 AND status = 'PROCESSING' AND stuck_us IS NULL";
 
 /// `$1` digest, `$2` attempt, `$3` late grace.
 const ABANDON: &str = "\

@@ -1,7 +1,10 @@
 //! Who waits for whom while a guard holds, on databases that lock rows.
 
-use leasehold::{Admission, LeaseStore as _, StoreError, Terms};
-use leasehold_sql::GuardError;
+use std::sync::Arc;
+use std::time::Duration;
+
+use leasehold::{Admission, LeaseStore as _, RecordState, ReleaseError, StoreError, Terms};
+use leasehold_sql::{GuardError, SqlConfig, SqlStore};
 use tokio::task::JoinSet;
 
 use super::caller::{Caller, LONG, fresh_address, ttl};
@@ -111,4 +114,36 @@ async fn a_guard_of_another_transaction_commits_nothing<DB: Kind>(caller: &Calle
     assert!(caller.is_in_flight(address).await);
     let released: Result<_, StoreError> = caller.store.forget(address).await;
     assert!(released.expect("the store answers"));
+}
+
+/// The service has not heard how its transaction ended, the lease's grace is over meanwhile, and
+/// the server still has the transaction: *done* would mean that it was rolled back.
+pub(super) async fn a_release_is_not_told_done_while_a_guard_may_still_commit<DB: Kind>(
+    caller: &Caller<DB>,
+    url: &str,
+) {
+    let config = SqlConfig::new(url).table(caller.records.as_str()).late_grace(Duration::ZERO);
+    let config = config.store_timeout(Duration::from_secs(2));
+    let store = Arc::new(SqlStore::connect(config).await.expect("the database is there"));
+    let Caller { pool, orders, records, .. } = caller;
+    let (pool, orders, records) = (pool.clone(), orders.clone(), records.clone());
+    let caller = &Caller { store, pool, orders, records };
+    // Ends: with the first lease that is not over before it is guarded.
+    for millis in [100, 1_000, 10_000] {
+        let address = fresh_address();
+        let mut lease = caller.granted(address, Duration::from_millis(millis)).await;
+        let mut tx = caller.begin().await;
+        let Ok(guard) = caller.store.guard_in(&mut tx, &mut lease).await else { continue };
+        caller.commit(&mut tx, guard).await.expect("the lease is committed");
+        // Ends: with the lease, by the database's clock.
+        while caller.peek(address).await != RecordState::Free {}
+        let refusal = caller.store.release(&mut lease).await;
+        assert!(matches!(refusal, Err(ReleaseError::Unavailable(_))), "{refusal:?}");
+        tx.commit().await.expect("the transaction is committed");
+        let refusal = caller.store.release(&mut lease).await;
+        assert!(matches!(refusal, Err(ReleaseError::Superseded)), "{refusal:?}");
+        assert!(caller.is_completed(address).await);
+        return;
+    }
+    panic!("no lease was guarded in its time");
 }

@@ -51,6 +51,12 @@ async fn nobody_waits_for_a_guard() {
     }
 }
 
+#[tokio::test]
+async fn a_release_waits_for_an_end_that_is_not_heard() {
+    let (caller, url) = (caller("").await, server().url());
+    locks::a_release_is_not_told_done_while_a_guard_may_still_commit(&caller, &url).await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_waiter_runs_next() {
     for level in LEVELS {
