@@ -29,7 +29,7 @@ async fn a_lease_survives_faults(server: &Server) {
     // others.
     let migrating = on(&server.url(), "auto-migrate = true\nstore-timeout = \"10s\"");
     drop(Gateway::start(upstream.address, &migrating).await);
-    let settings = on(&server.url(), "store-timeout = \"500ms\"");
+    let settings = on(&server.url(), "store-timeout = \"2s\"");
     let gateway = Gateway::start(upstream.address, &settings).await;
     // What a frozen server has been asked for is granted when it goes on, to nobody: it ends soon.
     let brief = Gateway::start(upstream.address, &format!("{settings}\nlease-ttl = \"1s\"")).await;
