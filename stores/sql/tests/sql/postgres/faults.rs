@@ -19,7 +19,7 @@ use crate::keys::{
 use crate::postgres::{server, shared, url_as};
 
 /// Short enough to wait for, long enough for a busy machine to answer within.
-const TIMEOUT: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(2);
 
 #[tokio::test(flavor = "multi_thread")]
 async fn killed_connections_show_nothing() {

@@ -123,7 +123,7 @@ async fn settling_a_locked_row_is_done_once_it_is_free() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn settling_a_row_that_stays_locked_is_unavailable_and_writes_nothing() {
-    let config = config(shared().url()).store_timeout(Duration::from_secs(1));
+    let config = config(shared().url()).store_timeout(Duration::from_secs(2));
     let store = connect(config.clone()).await;
     let address = fresh_address();
     let mut lease = granted(store.acquire(address, long_terms()).await);
