@@ -19,10 +19,14 @@ use crate::store::SqlStore;
 /// within some minutes of its end by a store that looks every half minute.
 const MOST_PAUSES: u32 = 8;
 
-/// A round that has done fewer rows was the last of its pass, so that a pass ends also while keys end
-/// all the time. One that finds as many does them: no database takes fewer at a time, unless a batch
-/// is smaller.
+/// A round that has done fewer rows is small: it may have met rows that others clean, or keys that
+/// have ended since the pass began. Arbitrary: no database takes fewer at a time, unless a batch is
+/// smaller.
 pub(crate) const FULL_ROUND: u32 = 256;
+
+/// Small rounds after which a pass ends though there is still something to do, since keys that end
+/// all the time would keep it going for ever. Arbitrary; the next pass goes on.
+const SMALL_ROUNDS: u32 = 16;
 
 /// What a pass has done, and what it has left.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,7 +43,8 @@ pub struct Upkeep {
 
 impl SqlStore {
     /// Marks what was left behind, and deletes what is over, in batches of
-    /// [`SqlConfig::cleanup_batch`](crate::SqlConfig::cleanup_batch) rows until few are due.
+    /// [`SqlConfig::cleanup_batch`](crate::SqlConfig::cleanup_batch) rows until nothing is due,
+    /// or so little that it is only what has ended meanwhile.
     ///
     /// Marked leases are logged: their number as a warning, their digests for debugging. Each stays
     /// for [`SqlConfig::stuck_retention`](crate::SqlConfig::stuck_retention), unless a request for
@@ -51,15 +56,17 @@ impl SqlStore {
     pub async fn upkeep_once(&self) -> Result<Upkeep, StoreError> {
         let mut done = Upkeep::default();
         let full = u64::from(self.cleanup_batch.min(FULL_ROUND));
-        // Ends: each round but the last deletes or marks many rows that were due, and a row is
-        // marked once and deleted once.
-        loop {
+        let mut small = 0;
+        // Ends: full rounds mark and delete what was due, each row once, and small ones are few.
+        while small < SMALL_ROUNDS {
             let marked = self.mark(self.cleanup_batch).await?;
             let purged = self.records.purge(self.cleanup_batch).await?;
             done.marked += marked;
             done.purged += u64::from(purged);
-            if marked + u64::from(purged) < full {
-                break;
+            match marked + u64::from(purged) {
+                0 => break,
+                did if did < full => small += 1,
+                _ => {}
             }
         }
         done.stuck = self.stuck().await?;

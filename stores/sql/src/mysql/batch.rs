@@ -43,7 +43,11 @@ impl Batch {
             let most = left.min(CHUNK);
             begin(line).await?;
             let chunk = self.chunk(line, now, most).await;
-            let (due, chunk) = end(line, chunk).await?;
+            let (due, chunk) = match end(line, chunk).await {
+                // What earlier chunks have done is told; the next round tries this one again.
+                Err(Failure::Conflict(_)) if !done.is_empty() => break,
+                chunk => chunk?,
+            };
             // Rows that are due and stay would be found again by every further turn.
             let is_last = due < most || chunk.len() < due;
             done.extend(chunk);

@@ -22,6 +22,10 @@ mod code {
     pub(super) const NO_FSYNC: i32 = IO_ERROR | 4 << 8;
     /// Extended: the same of the folder.
     pub(super) const NO_FOLDER_FSYNC: i32 = IO_ERROR | 5 << 8;
+    /// Extended: the log's index, which is written last, got no room.
+    pub(super) const NO_INDEX_ROOM: i32 = IO_ERROR | 19 << 8;
+    /// Extended: the log's index could not be mapped.
+    pub(super) const NO_INDEX_MAP: i32 = IO_ERROR | 21 << 8;
 }
 
 /// Another has the lock; nothing was done.
@@ -79,10 +83,19 @@ impl Cause {
     }
 
     /// While writing. A transaction that could not be written whole is none, now and after a
-    /// restart; but one that was written and not confirmed by the disk may be found by the recovery
-    /// after a crash.
+    /// restart; but one that was written and not confirmed by the disk, or not entered into the
+    /// log's index, may be found by the recovery after a crash.
     pub(super) fn while_writing(error: sqlx::Error) -> Self {
-        let unconfirmed = matches!(code_of(&error), Some(code::NO_FSYNC | code::NO_FOLDER_FSYNC));
+        let unconfirmed = matches!(
+            code_of(&error),
+            Some(
+                code::NO_FSYNC
+                    | code::NO_FOLDER_FSYNC
+                    | code::NO_INDEX_ROOM
+                    | code::NO_INDEX_MAP
+                    | code::NO_MEMORY
+            )
+        );
         let kind = if unconfirmed { None } else { kind(&error) };
         Self { kind: kind.unwrap_or(StoreErrorKind::NoAnswer), source: Arc::new(error) }
     }
@@ -152,6 +165,9 @@ mod tests {
             (10 | 3 << 8, Unreachable, Unreachable),
             (10 | 4 << 8, Unreachable, NoAnswer),
             (10 | 5 << 8, Unreachable, NoAnswer),
+            (10 | 19 << 8, Unreachable, NoAnswer),
+            (10 | 21 << 8, Unreachable, NoAnswer),
+            (7, Unreachable, NoAnswer),
             (13, Unreachable, Unreachable),
             (14, Unreachable, Unreachable),
             (11, Corrupt, Corrupt),

@@ -116,8 +116,8 @@ async fn a_guard_of_another_transaction_commits_nothing<DB: Kind>(caller: &Calle
     assert!(released.expect("the store answers"));
 }
 
-/// The service has not heard how its transaction ended, the lease's grace is over meanwhile, and the
-/// server still has the transaction: *done* would mean that it was rolled back.
+/// The service has not heard how its transaction ended, the lease's grace is over meanwhile, and
+/// the server still has the transaction: *done* would mean that it was rolled back.
 pub(super) async fn a_release_is_not_told_done_while_a_guard_may_still_commit<DB: Kind>(
     caller: &Caller<DB>,
     url: &str,
