@@ -3,15 +3,17 @@
 //! What this process knows goes before the store's answer where the store may not know it yet: a
 //! success whose commit is pending, and a run without a lease. Nothing here waits for a run's end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use leasehold::{Admission, Lease, LeaseStore, ReleaseError, Terms};
 use tokio::time::Instant;
 
 use crate::admission::{Answer, is_unheard};
+use crate::held::HeldLease;
 use crate::open_runs::{OpenRun, Side};
 use crate::policy::Duplicate;
-use crate::run::Run;
+use crate::run::{Grant, Run};
 use crate::store_calls::Verb;
 use crate::timed::{timed, timed_since};
 
@@ -95,6 +97,7 @@ impl<S: LeaseStore + Clone> Run<S> {
         }
         let asked = Asked { since, answer, open: None, heard: true };
         if !self.prepared.policy.fail_open {
+            let asked = self.lend(asked, &terms);
             self.log(&asked.answer);
             return asked;
         }
@@ -119,7 +122,17 @@ impl<S: LeaseStore + Clone> Run<S> {
                 // It has ended while the store was asked.
                 Some(completed) => {
                     asked.open = Some(open);
-                    completed
+                    let asked = self.lend(asked, &terms);
+                    if asked.may_run() && !asked.is_unprotected() {
+                        // And was recorded or given up since.
+                        return asked;
+                    }
+                    if asked.is_unprotected() {
+                        self.give_back(asked).await;
+                    } else {
+                        self.ledger.waiting.tell(&self.address);
+                    }
+                    return Asked::known(completed);
                 }
             },
             Err(running) => running,
@@ -130,6 +143,25 @@ impl<S: LeaseStore + Clone> Run<S> {
             self.give_back(asked).await;
         }
         Asked::known(admission)
+    }
+
+    /// A lease that was granted although this process knows the key to have succeeded has taken over
+    /// from a run whose commit is pending (rule 4.7a). It is for that success to be recorded under:
+    /// released it would free the key.
+    fn lend(&self, mut asked: Asked, terms: &Terms) -> Asked {
+        if self.ledger.pending.completed(&self.address, terms).is_none() {
+            return asked;
+        }
+        let Ok(Ok(Admission::Granted(lease))) = asked.answer else { return asked };
+        let held = HeldLease::new(&lease, self.address, Arc::clone(&self.prepared));
+        let grant = Grant { lease, held, since: asked.since };
+        match self.ledger.pending.lend(&self.address, terms, grant) {
+            Ok(admission) => Asked::known(admission),
+            Err(grant) => {
+                asked.answer = Ok(Ok(Admission::Granted(grant.lease)));
+                asked
+            }
+        }
     }
 
     /// Releases a lease under which nothing has run.

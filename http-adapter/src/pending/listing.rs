@@ -1,14 +1,16 @@
 //! Which successes are pending, within a bound, and what their duplicates get.
 //!
-//! It knows nothing of leases or stores.
+//! It knows nothing of stores, and of leases only that one may be lent to a success.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use leasehold::{Address, Admission, Fingerprint, Outcome, Terms};
 use tokio::sync::{Notify, watch};
 use tokio::time::Instant;
 
+use super::repeat::Lent;
 use crate::by_address::ByAddress;
 use crate::open_runs::differ;
 
@@ -24,17 +26,37 @@ pub(super) struct Success {
     pub(super) until: Instant,
 }
 
+impl Success {
+    /// What a duplicate gets.
+    fn admission(&self, terms: &Terms) -> Admission {
+        if differ(self.fingerprint, terms.fingerprint) {
+            return Admission::Mismatch;
+        }
+        let remaining = self.until.saturating_duration_since(Instant::now());
+        Admission::Completed { outcome: self.outcome.clone(), remaining }
+    }
+}
+
 /// The pending successes. A clone looks at the same ones.
 #[derive(Clone, Debug)]
 pub(super) struct Listing {
     shared: Arc<Shared>,
 }
 
-#[derive(Debug)]
 struct Entry {
     success: Success,
     /// Becomes true when the key is forgotten.
     forgotten: watch::Sender<bool>,
+    /// A lease that was granted to a duplicate, for whoever repeats the commit.
+    lent: Option<Lent>,
+    /// Told when one is lent.
+    told: Arc<Notify>,
+}
+
+impl fmt::Debug for Entry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Entry").field("success", &self.success).finish_non_exhaustive()
+    }
 }
 
 #[derive(Debug)]
@@ -92,10 +114,13 @@ impl Listing {
             tally.outcomes.push_back((address, id));
         }
         let forgotten = watch::Sender::new(false);
-        let told = forgotten.subscribe();
-        self.shared.successes.lock(&address).insert(address, Entry { success, forgotten });
+        let is_forgotten = forgotten.subscribe();
+        let told = Arc::new(Notify::new());
+        let entry = Entry { success, forgotten, lent: None, told: Arc::clone(&told) };
+        // A lease that was lent to an earlier success of the key ends by itself.
+        let _earlier = self.shared.successes.lock(&address).insert(address, entry);
         drop(tally);
-        Some(Listed { listing: self.clone(), address, id, forgotten: told })
+        Some(Listed { listing: self.clone(), address, id, forgotten: is_forgotten, told })
     }
 
     /// Takes a key's success off the list, and tells whoever repeats it. False if there is none.
@@ -108,12 +133,22 @@ impl Listing {
     /// What a duplicate of a pending success gets.
     pub(super) fn completed(&self, address: &Address, terms: &Terms) -> Option<Admission> {
         let successes = self.shared.successes.lock(address);
-        let success = &successes.get(address)?.success;
-        if differ(success.fingerprint, terms.fingerprint) {
-            return Some(Admission::Mismatch);
-        }
-        let remaining = success.until.saturating_duration_since(Instant::now());
-        Some(Admission::Completed { outcome: success.outcome.clone(), remaining })
+        Some(successes.get(address)?.success.admission(terms))
+    }
+
+    /// Lends a lease of the key to its success, and says what the duplicate gets that was granted
+    /// it. The lease comes back if there is no such success any more.
+    pub(super) fn lend(
+        &self,
+        address: &Address,
+        terms: &Terms,
+        lent: Lent,
+    ) -> Result<Admission, Lent> {
+        let mut successes = self.shared.successes.lock(address);
+        let Some(entry) = successes.get_mut(address) else { return Err(lent) };
+        entry.lent = Some(lent);
+        entry.told.notify_one();
+        Ok(entry.success.admission(terms))
     }
 
     pub(super) fn count(&self) -> usize {
@@ -145,9 +180,22 @@ pub(super) struct Listed {
     pub(super) address: Address,
     id: u128,
     forgotten: watch::Receiver<bool>,
+    told: Arc<Notify>,
 }
 
 impl Listed {
+    /// Ends when a lease has been lent to it.
+    pub(super) async fn lent(&self) {
+        self.told.notified().await;
+    }
+
+    /// The lease that has been lent to it, once.
+    pub(super) fn take_lent(&self) -> Option<Lent> {
+        let mut successes = self.listing.shared.successes.lock(&self.address);
+        let entry = successes.get_mut(&self.address).filter(|entry| entry.success.id == self.id)?;
+        entry.lent.take()
+    }
+
     /// Its outcome, unless there was none or it was dropped.
     pub(super) fn outcome(&self) -> Option<Outcome> {
         let successes = self.listing.shared.successes.lock(&self.address);

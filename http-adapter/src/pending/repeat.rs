@@ -44,13 +44,16 @@ pub(super) enum Task {
     Commit(Grant),
     /// A lease first: the run had none. With the lease that was granted for that, if one was.
     Record(Option<Lent>),
+    /// Another was granted the key. If that was a duplicate in this process, whose answer is still on
+    /// its way, its lease is lent until then.
+    TakenOver(Instant),
 }
 
-/// A lease that was granted to record a success.
+/// A lease that was granted to record a success, or to a duplicate of it.
 pub(super) struct Lent {
-    grant: Grant,
+    pub(super) grant: Grant,
     /// Until when a commit under it may land.
-    until: Instant,
+    pub(super) until: Instant,
 }
 
 /// How one attempt went.
@@ -69,17 +72,26 @@ impl Job {
     /// Tries until it is done, or given up. Its duplicates are answered as completed meanwhile.
     pub(super) async fn repeat<S: LeaseStore>(mut self, store: &S, late_grace: Duration) {
         let mut pauses = Pauses::new(FIRST_PAUSE, LONGEST_PAUSE, self.terms.attempt);
-        // Ends at `until` at the latest.
+        // Ends at `until` at the latest, which only a lease that was lent moves on.
         loop {
             let now = Instant::now();
-            if now >= self.until {
-                self.give_up("its time is over");
+            let (until, why) = match self.task {
+                Task::TakenOver(until) => (until, "its key was taken over"),
+                Task::Commit(_) | Task::Record(_) => (self.until, "its time is over"),
+            };
+            if now >= until {
+                self.give_up(why);
                 return;
             }
             tokio::select! {
                 biased;
                 () = self.listed.forgotten() => {}
-                () = sleep_until((now + pauses.next()).min(self.until)) => {}
+                () = self.listed.lent() => {}
+                () = sleep_until((now + pauses.next()).min(until)) => {}
+            }
+            if let Some(lent) = self.listed.take_lent() {
+                self.until = self.until.max(lent.until);
+                self.task = Task::Record(Some(lent));
             }
             let is_forgotten = self.listed.is_forgotten();
             if !is_forgotten
@@ -107,7 +119,7 @@ impl Job {
         match &self.task {
             Task::Record(Some(lent)) if since < lent.until => return Attempted::Again,
             Task::Record(Some(_)) => self.lose_lease(),
-            Task::Record(None) | Task::Commit(_) => {}
+            Task::Record(None) | Task::Commit(_) | Task::TakenOver(_) => {}
         }
         let call = store.acquire(self.listed.address, self.terms);
         match patiently(Verb::Acquire, &self.prepared, call).await {
@@ -154,7 +166,7 @@ impl Job {
         let ttl = self.prepared.policy.ttl;
         let grant = match &mut self.task {
             Task::Commit(grant) | Task::Record(Some(Lent { grant, .. })) => grant,
-            Task::Record(None) => return Attempted::Again,
+            Task::Record(None) | Task::TakenOver(_) => return Attempted::Again,
         };
         let call = store.commit(&mut grant.lease, outcome, ttl);
         match patiently(Verb::Commit, &self.prepared, call).await {
@@ -166,8 +178,13 @@ impl Job {
                     if matches!(self.task, Task::Record(_)) {
                         // Who has taken over may have recorded it, or fail.
                         self.lose_lease();
-                        return again(address, &error);
+                    } else {
+                        // Whoever is answered in this process was asked for before now, and no
+                        // longer than this: while it is listed nobody asks.
+                        let limit = self.prepared.policy.store_timeout;
+                        self.task = Task::TakenOver(Instant::now() + limit);
                     }
+                    return again(address, &error);
                 }
                 self.count();
                 tracing::warn!(%address, error = &error as &dyn Error, "a pending commit is lost");

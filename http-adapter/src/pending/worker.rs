@@ -17,7 +17,7 @@ use tokio::time::Instant;
 
 use super::PendingCommits;
 use super::listing::{Listed, Listing, Success};
-use super::repeat::{Job, Task};
+use super::repeat::{Job, Lent, Task};
 use crate::layer::Prepared;
 use crate::run::Grant;
 
@@ -72,6 +72,20 @@ impl<S> Pending<S> {
 }
 
 impl<S: LeaseStore + Clone> Pending<S> {
+    /// Has a pending success recorded under a lease that a duplicate of it was granted, and says what
+    /// the duplicate gets. The grant comes back if nothing is pending any more.
+    pub(crate) fn lend(
+        &self,
+        address: &Address,
+        terms: &Terms,
+        grant: Grant,
+    ) -> Result<Admission, Grant> {
+        let ends_after = terms.lease_ttl.get().saturating_add(self.shared.late_grace);
+        let until = grant.since.checked_add(ends_after).unwrap_or_else(|| end(MAX_TTL));
+        let lent = self.shared.listing.lend(address, terms, Lent { grant, until });
+        lent.map_err(|lent| lent.grant)
+    }
+
     /// Repeats a commit that failed, for as long as a late one may land.
     pub(crate) fn commit(
         &self,

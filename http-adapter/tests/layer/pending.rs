@@ -149,6 +149,37 @@ async fn a_pending_commit_whose_key_another_process_has_taken_over_is_counted_on
     assert_eq!(kind(&app, "k").await, "in-flight");
 }
 
+/// A duplicate takes over from a run whose commit is about to fail, and hears of its grant only when
+/// that has been answered as a success.
+#[tokio::test(start_paused = true)]
+async fn a_lease_that_a_duplicate_was_granted_records_the_success_that_is_pending() {
+    // The commit is found to be superseded before the duplicate hears of its grant, or after.
+    for (fail_open, superseded) in [(false, false), (false, true), (true, false), (true, true)] {
+        let app = Faulty::app(Policy::default().fail_open(fail_open));
+        let (gate, answers) = (Gate::default(), Gate::default());
+        let first = tokio::spawn(app.gated(&gate).oneshot(order("k")));
+        gate.begun().await;
+        app.clock.advance(31 * SECOND);
+        app.store.fail("acquire", Fault::Late(answers.clone()));
+        app.store.fail("commit", Fault::LostBefore);
+        let second = tokio::spawn(app.gated(&gate).oneshot(order("k")));
+        answers.begun().await;
+        gate.open(2);
+        assert_eq!(first.await.expect("no panic").expect("no error").status(), 201);
+        if superseded {
+            tokio::time::sleep(SECOND / 2).await;
+        }
+        answers.open(1);
+        let second = second.await.expect("no panic").expect("no error");
+        assert_eq!(problem(second).await.2, "duplicate", "{fail_open} {superseded}");
+        app.layer.pending_commits().settled().await;
+        let state = app.state("k").await;
+        assert!(matches!(state, RecordState::Completed { .. }), "{fail_open} {superseded}");
+        assert_eq!(kind(&app, "k").await, "duplicate");
+        assert_eq!((errors(&app), app.outcomes("granted")), (Some(1), 1));
+    }
+}
+
 #[tokio::test(start_paused = true)]
 async fn what_is_forgotten_is_neither_answered_as_completed_nor_brought_back() {
     let key = address("POST", "/orders", "k");
