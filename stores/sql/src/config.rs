@@ -150,7 +150,7 @@ impl SqlConfig {
     ///
     /// [`ConfigError::Url`] if it names none, or one whose feature is not compiled in.
     pub fn dialect(&self) -> Result<Dialect, ConfigError> {
-        let (scheme, _) = self.url.split_once(':').unwrap_or(("", ""));
+        let (scheme, rest) = self.url.split_once(':').unwrap_or(("", ""));
         let (dialect, feature, is_there) = match scheme {
             "postgres" | "postgresql" => {
                 (Dialect::Postgres, "postgres", cfg!(feature = "postgres"))
@@ -159,6 +159,10 @@ impl SqlConfig {
             "sqlite" => (Dialect::Sqlite, "sqlite", cfg!(feature = "sqlite")),
             _ => return Err(ConfigError::url("it begins with none of the known schemes")),
         };
+        // Without them the drivers guess what is the host, and others what is a password.
+        if dialect != Dialect::Sqlite && !rest.starts_with("//") {
+            return Err(ConfigError::url("its scheme and host are parted by `://`"));
+        }
         if is_there {
             Ok(dialect)
         } else {
@@ -339,7 +343,8 @@ mod tests {
 
     #[test]
     fn other_schemes_are_refused_without_their_text() {
-        for url in ["", "hunter2", "redis://u:hunter2@h", "postgre://u:hunter2@h"] {
+        let no_slashes = "postgres:u:hunter2@h";
+        for url in ["", "hunter2", "redis://u:hunter2@h", "postgre://u:hunter2@h", no_slashes] {
             let refusal = SqlConfig::new(url).validate().expect_err(url);
             assert!(matches!(refusal, ConfigError::Url { .. }), "{refusal}");
             assert!(!refusal.to_string().contains("hunter2"), "{refusal}");

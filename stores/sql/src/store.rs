@@ -13,6 +13,7 @@ use leasehold::{
 };
 
 use crate::config::{ConnectError, Dialect, SqlConfig};
+use crate::failure::Failure;
 use crate::migration;
 use crate::record::{Ask, micros, span};
 use crate::records::Records;
@@ -48,9 +49,8 @@ impl SqlStore {
     pub async fn connect(config: SqlConfig) -> Result<Self, ConnectError> {
         let (dialect, table) = config.check()?;
         let records = open(&config, dialect, &table).await?;
-        let version = || async {
-            records.version().await.map_err(|failure| ConnectError::Unavailable(failure.into()))
-        };
+        let unavailable = |failure: Failure| ConnectError::Unavailable(failure.into());
+        let version = || async { records.version().await.map_err(unavailable) };
         let mut verdict = migration::judge(dialect, version().await?);
         let may_migrate = config.auto_migrate.unwrap_or(dialect == Dialect::Sqlite);
         if may_migrate && matches!(verdict, Err(ConnectError::Migrate { .. })) {
@@ -58,6 +58,8 @@ impl SqlStore {
             verdict = migration::judge(dialect, version().await?);
         }
         verdict?;
+        // The version stands in a table of its own: what it is of may be gone, or another's to read.
+        records.peek([0; 32]).await.map_err(unavailable)?;
         Ok(Self::over(records, dialect, table, config.cleanup_batch))
     }
 

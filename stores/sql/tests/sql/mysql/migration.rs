@@ -82,3 +82,15 @@ async fn table_of_a_schema_is_that_schemas() {
     assert_eq!(shared().ask(&format!("SELECT version FROM {schema}.orders_version")), "1");
     assert_eq!(shared().ask("SHOW TABLES LIKE 'orders'"), "");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_is_gone_though_its_version_is_there_is_refused_at_the_start() {
+    let config = config(shared().url());
+    let table = &config.table;
+    migrate(&config).await.expect("migrated");
+    shared().ask(&format!("DROP TABLE {table}"));
+    match SqlStore::connect(config.clone()).await {
+        Err(ConnectError::Unavailable(error)) => assert!(!error.is_transient(), "{error:?}"),
+        answer => panic!("{answer:?}"),
+    }
+}

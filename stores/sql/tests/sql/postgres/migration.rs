@@ -103,3 +103,15 @@ async fn table_may_be_partitioned_by_the_digests_hash() {
     }
     store.upkeep_once().await.expect("kept up");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_table_that_is_gone_though_its_version_is_there_is_refused_at_the_start() {
+    let config = config(shared().url());
+    let table = &config.table;
+    migrate(&config).await.expect("migrated");
+    shared().ask(&format!("DROP TABLE {table}"));
+    match SqlStore::connect(config.clone()).await {
+        Err(ConnectError::Unavailable(error)) => assert!(!error.is_transient(), "{error:?}"),
+        answer => panic!("{answer:?}"),
+    }
+}
