@@ -145,9 +145,9 @@ impl<S: LeaseStore + Clone> Run<S> {
         Asked::known(admission)
     }
 
-    /// A lease that was granted although this process knows the key to have succeeded has taken over
-    /// from a run whose commit is pending (rule 4.7a). It is for that success to be recorded under:
-    /// released it would free the key.
+    /// A lease that was granted although this process knows the key to have succeeded has taken
+    /// over from a run whose commit is pending (rule 4.7a). It is for that success to be recorded
+    /// under: released it would free the key.
     fn lend(&self, mut asked: Asked, terms: &Terms) -> Asked {
         if self.ledger.pending.completed(&self.address, terms).is_none() {
             return asked;

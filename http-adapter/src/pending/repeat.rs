@@ -44,8 +44,8 @@ pub(super) enum Task {
     Commit(Grant),
     /// A lease first: the run had none. With the lease that was granted for that, if one was.
     Record(Option<Lent>),
-    /// Another was granted the key. If that was a duplicate in this process, whose answer is still on
-    /// its way, its lease is lent until then.
+    /// Another was granted the key. If that was a duplicate in this process, whose answer is still
+    /// on its way, its lease is lent until then.
     TakenOver(Instant),
 }
 

@@ -72,8 +72,8 @@ impl<S> Pending<S> {
 }
 
 impl<S: LeaseStore + Clone> Pending<S> {
-    /// Has a pending success recorded under a lease that a duplicate of it was granted, and says what
-    /// the duplicate gets. The grant comes back if nothing is pending any more.
+    /// Has a pending success recorded under a lease that a duplicate of it was granted, and says
+    /// what the duplicate gets. The grant comes back if nothing is pending any more.
     pub(crate) fn lend(
         &self,
         address: &Address,

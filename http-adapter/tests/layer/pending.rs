@@ -149,8 +149,8 @@ async fn a_pending_commit_whose_key_another_process_has_taken_over_is_counted_on
     assert_eq!(kind(&app, "k").await, "in-flight");
 }
 
-/// A duplicate takes over from a run whose commit is about to fail, and hears of its grant only when
-/// that has been answered as a success.
+/// A duplicate takes over from a run whose commit is about to fail, and hears of its grant only
+/// when that has been answered as a success.
 #[tokio::test(start_paused = true)]
 async fn a_lease_that_a_duplicate_was_granted_records_the_success_that_is_pending() {
     // The commit is found to be superseded before the duplicate hears of its grant, or after.

@@ -58,7 +58,7 @@ impl SqlStore {
             verdict = migration::judge(dialect, version().await?);
         }
         verdict?;
-        // The version stands in a table of its own: what it is of may be gone, or another's to read.
+        // The version stands in a table of its own: what it is of may be gone.
         records.peek([0; 32]).await.map_err(unavailable)?;
         Ok(Self::over(records, dialect, table, config.cleanup_batch))
     }
