@@ -16,12 +16,11 @@ mod postgres;
 mod sqlite;
 mod steps;
 
-use std::time::Duration;
-
 use leasehold::{Lease, Outcome, Ttl};
 use sqlx::Transaction;
 use tokio::time::sleep;
 
+use crate::lines::LOCK_PAUSE;
 use crate::record::micros;
 use crate::rules::{self, Settling};
 use crate::store::SqlStore;
@@ -36,9 +35,6 @@ use steps::{Look, Row, Settle};
 /// Looks at a row that another transaction has locked. Arbitrary: whoever looks at the row or takes
 /// it over holds it for one statement, and the caller's transaction should not stay open for more.
 const LOCK_TRIES: u32 = 40;
-
-/// Pause between two such looks. Arbitrary.
-const LOCK_PAUSE: Duration = Duration::from_millis(5);
 
 impl SqlStore {
     /// Locks the lease's record for the rest of the caller's transaction, so that nobody takes it
