@@ -10,6 +10,7 @@ mod command;
 mod failure;
 mod jobs;
 mod manifest;
+mod retelling;
 mod stopwatch;
 mod tidy;
 mod workspace;

@@ -10,8 +10,9 @@ use super::database::Database;
 use super::gateway::{self, absolute};
 use super::redis::Redis;
 use super::{Done, Options};
-use crate::command::{is_there, run as run_command};
+use crate::command::is_there;
 use crate::failure::Failure;
+use crate::retelling::run_tests;
 
 /// The variable that names the folder; a relative path counts from the workspace's root.
 const VARIABLE: &str = "ACCEPTANCE_DIR";
@@ -37,13 +38,13 @@ pub(super) fn run(root: &Path, options: &Options) -> Result<Done, Failure> {
     };
     for time in 1..=options.times {
         println!("time {time} of {}", options.times);
-        run_command(&mut command())?;
+        run_tests(&mut command())?;
         let redis = Redis::start()?;
-        run_command(command().env(STORE, redis.url()))?;
+        run_tests(command().env(STORE, redis.url()))?;
     }
     let on = |database: Database| {
         database.migrate(&binary)?;
-        run_command(command().env(STORE, database.url()))
+        run_tests(command().env(STORE, database.url()))
     };
     // One at a time: a server that does nothing takes memory all the same.
     on(Database::postgres(root)?)?;

@@ -9,6 +9,7 @@ use std::process::Command;
 use super::Done;
 use crate::command::{cargo, run};
 use crate::failure::Failure;
+use crate::retelling::run_tests;
 
 /// Preemptions that loom explores in each model unless the environment says otherwise. More find
 /// more and take much longer.
@@ -36,14 +37,16 @@ pub(super) fn docs(root: &Path) -> Result<Done, Failure> {
     Ok(Done::Passed)
 }
 
+/// Goes on after a failure, so that one run shows all that is wrong.
 pub(super) fn test(root: &Path) -> Result<Done, Failure> {
-    run(&mut cargo(root, ["test", "--workspace", "--all-features"]))?;
+    let test = ["test", "--workspace", "--all-features", "--no-fail-fast"];
+    run_tests(&mut cargo(root, test))?;
     Ok(Done::Passed)
 }
 
 /// Part of the tests: for who has changed the engine, and for more cases than they run.
 pub(super) fn proptest(root: &Path) -> Result<Done, Failure> {
-    run(&mut cargo(root, ["test", "-p", "proptests"]))?;
+    run_tests(&mut cargo(root, ["test", "-p", "proptests"]))?;
     Ok(Done::Passed)
 }
 
@@ -61,7 +64,7 @@ pub(super) fn loom(root: &Path) -> Result<Done, Failure> {
         if std::env::var_os("LOOM_MAX_PREEMPTIONS").is_none() {
             explore.env("LOOM_MAX_PREEMPTIONS", LOOM_PREEMPTIONS);
         }
-        run(loom_flags(&mut explore))?;
+        run_tests(loom_flags(&mut explore))?;
     }
     Ok(Done::Passed)
 }

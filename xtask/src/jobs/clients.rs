@@ -11,6 +11,7 @@ use super::Done;
 use super::gateway::{self, absolute};
 use crate::command::{is_there, run};
 use crate::failure::Failure;
+use crate::retelling::run_tests;
 
 /// Programs that must be there, and what Debian calls their packages.
 const PROGRAMS: [(&str, &str); 3] =
@@ -33,15 +34,17 @@ pub(super) fn check(root: &Path) -> Result<Done, Failure> {
     let folder = absolute(&folder)?;
     let python = install_python(&cases, &folder)?;
     install_node(&cases, &folder)?;
-    run(Command::new("python3")
-        .arg(cases.join("run.py"))
-        .arg("--gateway")
-        .arg(binary)
-        .arg("--python")
-        .arg(python)
-        .arg("--node-modules")
-        .arg(folder.join("node_modules"))
-        .env("PYTHONDONTWRITEBYTECODE", "1"))?;
+    run_tests(
+        Command::new("python3")
+            .arg(cases.join("run.py"))
+            .arg("--gateway")
+            .arg(binary)
+            .arg("--python")
+            .arg(python)
+            .arg("--node-modules")
+            .arg(folder.join("node_modules"))
+            .env("PYTHONDONTWRITEBYTECODE", "1"),
+    )?;
     Ok(Done::Passed)
 }
 

@@ -261,6 +261,15 @@ impl Report {
             .trim_end()
             .to_owned()
     }
+
+    /// Shows again what failed within the job, which by now stands far above.
+    fn retell(&self) {
+        let details = self.end.as_ref().err().map_or(&[][..], Failure::details);
+        if !details.is_empty() {
+            println!("\n== what failed in {}", self.name);
+            details.iter().for_each(|line| println!("{line}"));
+        }
+    }
 }
 
 fn execute(job: &Job, options: &Options) -> Report {
@@ -284,6 +293,9 @@ pub(crate) fn ci(options: Options) -> ExitCode {
     let options = Options { is_ci: true, ..options };
     let reports: Vec<_> =
         JOBS.iter().filter(|job| job.in_ci).map(|job| execute(job, &options)).collect();
+    for report in &reports {
+        report.retell();
+    }
     println!("\n== summary");
     for report in &reports {
         println!("{}", report.line());
