@@ -13,6 +13,8 @@ const SCRIPT: &str = r#"
 "$@" </dev/null >&2 &
 server=$!
 exec 2>&-
+# Whatever ends the tests is sent to their whole group: the end of the input is what counts here.
+trap '' HUP INT TERM PIPE
 while read -r signal; do
     kill -s "$signal" "$server"
     if [ "$signal" = KILL ]; then wait "$server"; fi

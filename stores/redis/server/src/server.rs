@@ -133,8 +133,17 @@ impl Server {
     ///
     /// If it does not start.
     pub fn start_again(&self) {
-        let keeper = Keeper::start(&self.arguments).expect("the server starts again");
-        *self.keeper() = Some(keeper);
+        let mut refusals = Vec::new();
+        for _ in 0..TRIES {
+            match Keeper::start(&self.arguments) {
+                Ok(keeper) => {
+                    *self.keeper() = Some(keeper);
+                    return;
+                }
+                Err(log) => refusals.push(log),
+            }
+        }
+        panic!("redis-server does not start again:\n{}", refusals.join("\n"));
     }
 
     fn signal(&self, name: &str) {
