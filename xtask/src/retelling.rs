@@ -93,8 +93,10 @@ impl Retelling {
                 self.keep(running);
             }
         }
-        // Cargo's own: a test that was killed has no lines.
-        if self.is_open || line.starts_with("error") || line.starts_with("    `-p ") {
+        // Cargo's own: a test that was killed has no lines. There are few.
+        if line.starts_with("error") || line.starts_with("    `-p ") {
+            self.lines.push(line.to_owned());
+        } else if self.is_open {
             self.keep(line.to_owned());
         }
         if line.starts_with("test result:") || line.starts_with("Ran ") {

@@ -37,13 +37,6 @@ pub(super) fn docs(root: &Path) -> Result<Done, Failure> {
     Ok(Done::Passed)
 }
 
-/// Goes on after a failure, so that one run shows all that is wrong.
-pub(super) fn test(root: &Path) -> Result<Done, Failure> {
-    let test = ["test", "--workspace", "--all-features", "--no-fail-fast"];
-    run_tests(&mut cargo(root, test))?;
-    Ok(Done::Passed)
-}
-
 /// Part of the tests: for who has changed the engine, and for more cases than they run.
 pub(super) fn proptest(root: &Path) -> Result<Done, Failure> {
     run_tests(&mut cargo(root, ["test", "-p", "proptests"]))?;

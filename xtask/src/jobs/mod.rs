@@ -17,6 +17,7 @@ mod redis;
 mod release;
 mod san;
 mod stress;
+mod test;
 mod valkey;
 
 use std::path::Path;
@@ -32,6 +33,8 @@ use crate::{tidy, workspace};
 pub(crate) enum Done {
     /// Everything that it checks holds.
     Passed,
+    /// The same, but for tests that failed at first; what they said.
+    PassedAgain(Vec<String>),
     /// Nobody asked for it; why, in one line.
     NotAskedFor(String),
 }
@@ -77,7 +80,7 @@ pub(crate) const JOBS: &[Job] = &[
         name: "test",
         about: "all tests, those in the documentation included",
         in_ci: true,
-        run: |root, _| checks::test(root),
+        run: |root, _| test::run(root),
     },
     Job {
         name: "proptest",
@@ -241,7 +244,7 @@ struct Report {
 impl Report {
     fn word(&self) -> &'static str {
         match self.end {
-            Ok(Done::Passed) => "ok",
+            Ok(Done::Passed | Done::PassedAgain(_)) => "ok",
             Ok(Done::NotAskedFor(_)) => "not asked for",
             Err(_) => "FAILED",
         }
@@ -250,6 +253,7 @@ impl Report {
     fn reason(&self) -> String {
         match &self.end {
             Ok(Done::Passed) => String::new(),
+            Ok(Done::PassedAgain(_)) => "at the second try".to_owned(),
             Ok(Done::NotAskedFor(why)) => why.clone(),
             Err(failure) => failure.to_string(),
         }
@@ -264,7 +268,11 @@ impl Report {
 
     /// Shows again what failed within the job, which by now stands far above.
     fn retell(&self) {
-        let details = self.end.as_ref().err().map_or(&[][..], Failure::details);
+        let details = match &self.end {
+            Ok(Done::PassedAgain(details)) => details,
+            Ok(_) => &[][..],
+            Err(failure) => failure.details(),
+        };
         if !details.is_empty() {
             println!("\n== what failed in {}", self.name);
             details.iter().for_each(|line| println!("{line}"));
