@@ -47,8 +47,8 @@ impl Failure {
                 | "ASK" | "TRYAGAIN" | "CLUSTERDOWN",
             ) => StoreErrorKind::Unreachable,
             Some(_) => StoreErrorKind::Refused,
+            // A cluster's client that finds no node may have lost it, and the answer with it.
             None => match error.kind() {
-                ErrorKind::ClusterConnectionNotFound => StoreErrorKind::Unreachable,
                 ErrorKind::AuthenticationFailed | ErrorKind::InvalidClientConfig => {
                     StoreErrorKind::Refused
                 }
@@ -56,6 +56,17 @@ impl Failure {
             },
         };
         Self::Store(StoreError::with_source(kind, error))
+    }
+
+    /// The same where this call may have written before: it says nothing about that.
+    pub(crate) fn after_a_write(self) -> Self {
+        match self {
+            Self::Store(error) if error.is_outcome_unknown() => Self::Store(error),
+            other => {
+                let source = StoreError::from(other);
+                Self::Store(StoreError::with_source(StoreErrorKind::NoAnswer, source))
+            }
+        }
     }
 
     /// An answer that none of this version's scripts gives.
@@ -131,6 +142,21 @@ mod tests {
     fn out_of_memory_is_told_apart() {
         let failure = Failure::of(server_error("OOM command not allowed"));
         assert!(matches!(failure, Failure::OutOfMemory(_)));
+    }
+
+    #[test]
+    fn after_a_write_no_failure_says_that_nothing_was_written() {
+        let failures = [
+            Failure::unconnected(),
+            Failure::silence(),
+            Failure::of(server_error("READONLY You can't write")),
+            Failure::of(server_error("UNBLOCKED force unblock from blocking operation")),
+            Failure::of(server_error("OOM command not allowed")),
+        ];
+        for failure in failures {
+            let told = format!("{failure:?}");
+            assert_eq!(kind(failure.after_a_write()), StoreErrorKind::NoAnswer, "{told}");
+        }
     }
 
     #[test]

@@ -40,7 +40,9 @@ impl Replicas {
             let left = until.saturating_duration_since(Instant::now());
             // The server gives up before the caller does, so that the reply still comes.
             let patience = left - left / 4;
-            let acknowledged = line.wait(call.key, self.wanted, patience, until).await?;
+            let acknowledged = line.wait(call.key, self.wanted, patience, until).await;
+            // The server itself has it, whatever became of the waiting.
+            let acknowledged = acknowledged.map_err(Failure::after_a_write)?;
             if acknowledged < self.wanted as u64 {
                 return Err(Failure::unacknowledged(acknowledged, self.wanted));
             }

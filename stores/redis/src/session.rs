@@ -44,6 +44,18 @@ impl Session {
         call: &Call<'_>,
         until: Instant,
     ) -> Result<(Reply, Line), Failure> {
+        // Once a try may have landed, no later failure says that nothing was written.
+        let mut may_have_landed = false;
+        let answer = self.try_until(call, until, &mut may_have_landed).await;
+        answer.map_err(|failure| if may_have_landed { failure.after_a_write() } else { failure })
+    }
+
+    async fn try_until(
+        &self,
+        call: &Call<'_>,
+        until: Instant,
+        may_have_landed: &mut bool,
+    ) -> Result<(Reply, Line), Failure> {
         let by_hash = call.script.by_hash(call.key, call.arguments);
         let mut is_first = true;
         // Ends: a broken connection is tried again once, a lost node until the time is over.
@@ -58,8 +70,9 @@ impl Session {
                 Ok(value) => return Reply::read(value).map(|reply| (reply, line)),
                 Err(error) if is_broken(&error) && call.script.is_repeatable && is_first => {
                     is_first = false;
+                    *may_have_landed = true;
                 }
-                // Nothing was sent: the cluster's client has lost the key's node, and looks for it.
+                // The cluster's client has lost the key's node, and looks for it.
                 Err(error) if is_lost_node(&error) && Instant::now() + NODE_PAUSE < until => {
                     sleep(NODE_PAUSE).await;
                 }

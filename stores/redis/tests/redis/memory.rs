@@ -1,6 +1,10 @@
 //! A server whose memory is full: it refuses what is new, and keeps its word about what is there.
 
-use leasehold::{AcquireError, Admission, AttachError, LeaseStore as _, RecordState};
+use std::time::Duration;
+
+use leasehold::{
+    AcquireError, Admission, AttachError, CommitError, LeaseStore as _, RecordState, Terms,
+};
 use leasehold_redis::{ConnectError, RedisConfig, RedisStore};
 use leasehold_redis_server::Server;
 
@@ -31,6 +35,27 @@ async fn full_server_refuses_new_keys_alone() {
     assert_eq!(server.ask(&["CONFIG", "SET", "maxmemory", "0"]), "+OK");
     let _lease = granted(store.acquire(fresh_address(), long_terms()).await);
     store.attach(&first, outcome("body")).await.expect("there is room again");
+}
+
+/// The record of a lease that is over is there for its grace, and does not grow.
+#[tokio::test(flavor = "multi_thread")]
+async fn full_server_lets_an_ended_lease_be_taken_over() {
+    let server = server();
+    let store = store(&server.url()).await;
+    let address = fresh_address();
+    let short = Terms::new(ttl(Duration::from_millis(50)));
+    let mut late = granted(store.acquire(address, short).await);
+    assert_eq!(server.ask(&["CONFIG", "SET", "maxmemory", "1"]), "+OK");
+    // Ends: with the lease, or by a refusal.
+    let second = loop {
+        match store.acquire(address, long_terms()).await {
+            Ok(Admission::InFlight { .. }) => tokio::time::sleep(Duration::from_millis(5)).await,
+            answer => break granted(answer),
+        }
+    };
+    assert!(second.token() > late.token());
+    let answer = store.commit(&mut late, None, ttl(LONG)).await;
+    assert!(matches!(answer, Err(CommitError::Superseded)), "{answer:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

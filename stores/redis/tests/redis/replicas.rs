@@ -71,6 +71,33 @@ async fn too_few_replicas_are_unavailable_for_grants_and_commits_alone() {
     works(&patient).await;
 }
 
+/// A repetition is acknowledged like the first call: also over a connection that has written
+/// nothing since the replica stood still.
+#[tokio::test(flavor = "multi_thread")]
+async fn repetition_over_another_connection_waits_for_the_replica_too() {
+    let master = server();
+    let replica = replica_of(&master);
+    let config = RedisConfig::new(master.url()).min_replicas(1);
+    let patient = connect(config.clone().store_timeout(Duration::from_secs(30))).await;
+    let mut lease = granted(patient.acquire(fresh_address(), long_terms()).await);
+    replica.freeze();
+    let (address, terms) = (fresh_address(), long_terms());
+    for _ in 0..2 {
+        let store = connect(config.clone().store_timeout(TIMEOUT)).await;
+        match store.acquire(address, terms).await {
+            Err(AcquireError::Unavailable(error)) => assert!(error.is_outcome_unknown()),
+            answer => panic!("{answer:?}"),
+        }
+        match store.commit(&mut lease, None, ttl(LONG)).await {
+            Err(CommitError::Unavailable(error)) => assert!(error.is_outcome_unknown()),
+            answer => panic!("{answer:?}"),
+        }
+    }
+    replica.thaw();
+    let _lease = granted(patient.acquire(address, terms).await);
+    patient.commit(&mut lease, None, ttl(LONG)).await.expect("acknowledged");
+}
+
 /// Without replicas nothing is acknowledged, by whichever node the key is on.
 #[tokio::test(flavor = "multi_thread")]
 async fn every_node_of_a_cluster_is_asked_for_its_replicas() {
