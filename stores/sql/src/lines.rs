@@ -139,7 +139,13 @@ where
                     // A server that has closed one has most likely closed all.
                     self.idle().clear();
                 }
-                Err(Failure::Conflict(_)) if conflicts < CONFLICT_TRIES => conflicts += 1,
+                // A commit that failed may have landed, and not every call may be made twice.
+                Err(Failure::Conflict(_))
+                    if conflicts < CONFLICT_TRIES
+                        && (repeat == Repeat::Harmless || !is_unknown) =>
+                {
+                    conflicts += 1;
+                }
                 Err(Failure::Locked(_))
                     if Instant::now() + LOCK_PAUSE + self.patience / LAST_PART < until =>
                 {
@@ -206,5 +212,45 @@ where
 
     fn idle(&self) -> std::sync::MutexGuard<'_, Vec<DB::Connection>> {
         self.idle.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(all(test, feature = "sqlite", feature = "postgres"))]
+mod tests {
+    use leasehold::{StoreError, StoreErrorKind};
+    use sqlx::Sqlite;
+    use sqlx::sqlite::SqliteConnectOptions;
+
+    use super::*;
+
+    /// How often a call is made that meets a conflict each time.
+    async fn tries(repeat: Repeat, kind: StoreErrorKind) -> u32 {
+        let options = SqliteConnectOptions::new().in_memory(true);
+        let read = |error| Failure::of(StoreErrorKind::Refused, error);
+        let lines = Arc::new(Lines::<Sqlite>::new(options, read, 1, Duration::from_secs(30)));
+        let tries = Arc::new(Mutex::new(0));
+        let counted = Arc::clone(&tries);
+        let answer: Result<(), _> = lines
+            .call(repeat, move |_| {
+                *counted.lock().expect("not poisoned") += 1;
+                Box::pin(async move { Err(Failure::Conflict(StoreError::new(kind))) })
+            })
+            .await;
+        assert!(answer.is_err());
+        let made = tries.lock().expect("not poisoned");
+        *made
+    }
+
+    #[tokio::test]
+    async fn a_conflict_that_may_have_landed_is_tried_again_only_where_that_is_harmless() {
+        let (certain, unknown) = (StoreErrorKind::Unreachable, StoreErrorKind::NoAnswer);
+        for (repeat, kind, expected) in [
+            (Repeat::Harmless, certain, CONFLICT_TRIES + 1),
+            (Repeat::Harmless, unknown, CONFLICT_TRIES + 1),
+            (Repeat::Never, certain, CONFLICT_TRIES + 1),
+            (Repeat::Never, unknown, 1),
+        ] {
+            assert_eq!(tries(repeat, kind).await, expected, "{repeat:?}, {kind:?}");
+        }
     }
 }
