@@ -15,8 +15,8 @@ mod number;
 
 /// The digest of method, path, query, content type and body; none where nothing is compared.
 ///
-/// With [`FingerprintMode::Json`] a body that is JSON counts by what it says. One that is not, by
-/// its content type or because it cannot be read, counts byte by byte.
+/// With [`FingerprintMode::Json`] a body that is JSON counts by what it says. One that is not,
+/// because its content type says something else or because it cannot be read, counts byte by byte.
 pub(crate) fn of_request(
     mode: FingerprintMode,
     digester: &Digester,
@@ -26,7 +26,7 @@ pub(crate) fn of_request(
     let canonical = match mode {
         FingerprintMode::Off => return None,
         FingerprintMode::Raw => None,
-        FingerprintMode::Json if is_json(&head.headers) => json::canonical(body),
+        FingerprintMode::Json if may_be_json(&head.headers) => json::canonical(body),
         FingerprintMode::Json => None,
     };
     // The first part keeps the two forms apart: no body's bytes are another's canonical text.
@@ -50,11 +50,13 @@ pub(crate) fn of_request(
     Some(digester.fingerprint(&parts))
 }
 
-/// Whether the content type says JSON (RFC 6839, 3.1, for the suffix).
-fn is_json(headers: &HeaderMap) -> bool {
+/// Whether the content type says JSON (RFC 6839, 3.1, for the suffix), or nothing.
+fn may_be_json(headers: &HeaderMap) -> bool {
     let mut lines = headers.get_all(CONTENT_TYPE).iter();
-    let (Some(line), None) = (lines.next(), lines.next()) else {
-        return false;
+    let line = match (lines.next(), lines.next()) {
+        (None, _) => return true,
+        (Some(line), None) => line,
+        (Some(_), Some(_)) => return false,
     };
     let essence = line.as_bytes().split(|byte| *byte == b';').next().unwrap_or_default();
     let essence = essence.trim_ascii().to_ascii_lowercase();

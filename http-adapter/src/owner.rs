@@ -9,6 +9,7 @@ use http::header::{AUTHORIZATION, COOKIE, HOST};
 use http::{HeaderMap, HeaderName, HeaderValue};
 use leasehold::Digester;
 
+use crate::principal;
 use crate::resolver::RequestHead;
 
 /// A digest of what a request says about its client: host, `Authorization` and `Cookie`.
@@ -19,10 +20,8 @@ impl Owner {
     /// Whose request it is that has this key.
     pub(crate) fn of_request(digester: &Digester, key: &[u8], head: RequestHead<'_>) -> Self {
         let (uri, headers) = (head.uri(), head.headers());
-        let host = match uri.authority() {
-            Some(authority) => authority.as_str().as_bytes(),
-            None => headers.get(HOST).map(HeaderValue::as_bytes).unwrap_or_default(),
-        };
+        let host = principal::host(uri).or_else(|| headers.get(HOST).map(HeaderValue::as_bytes));
+        let host = host.unwrap_or_default();
         let authorization = joined(headers, &AUTHORIZATION, b"\0");
         // Each protocol splits cookies into lines as it likes (RFC 9113, 8.2.3).
         let cookie = joined(headers, &COOKIE, b"; ");
@@ -93,7 +92,8 @@ mod tests {
     fn both_protocols_name_the_same_owner() {
         let old = owner("/", &[("host", "Shop.test"), ("cookie", "a=1; b=2")]);
         let new = owner("http://shop.test/", &[("cookie", "a=1"), ("cookie", "b=2")]);
-        assert_eq!(old, new);
+        let with_user = owner("http://user@shop.test/", &[("cookie", "a=1; b=2")]);
+        assert_eq!((old, old), (new, with_user));
     }
 
     #[test]

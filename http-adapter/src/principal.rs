@@ -2,7 +2,7 @@
 //!
 //! Values may be credentials: nothing here is printed, and no error holds one.
 
-use http::header::HOST;
+use http::header::{COOKIE, HOST};
 use http::{HeaderMap, HeaderName, Uri};
 
 use crate::key_refusal::KeyRefusal;
@@ -12,7 +12,8 @@ use crate::resolver::RequestHead;
 /// of its lines, and the lines in their order, each with its length before it.
 ///
 /// All lines count: whichever of them a service believes, a client that has put one before the
-/// line that a proxy adds has another principal than the one it names.
+/// line that a proxy adds has another principal than the one it names. Cookies alone are one value
+/// however many lines they came in: HTTP/2 splits them as it likes (RFC 9113, 8.2.3).
 pub(crate) fn write_headers(
     out: &mut Vec<u8>,
     names: &[HeaderName],
@@ -24,6 +25,11 @@ pub(crate) fn write_headers(
             return Err(KeyRefusal::of_principal(name.clone()));
         }
         write_value(out, name.as_str().as_bytes());
+        if *name == COOKIE {
+            out.extend_from_slice(&1_u64.to_le_bytes());
+            write_value(out, &lines(name, head).collect::<Vec<_>>().join(&b"; "[..]));
+            continue;
+        }
         out.extend_from_slice(&count.to_le_bytes());
         for line in lines(name, head) {
             write_value(out, line);
@@ -54,7 +60,7 @@ fn lines<'a>(name: &HeaderName, head: RequestHead<'a>) -> impl Iterator<Item = &
 }
 
 /// The host and port of a target that has them. A user and a password are no part of a host.
-fn host(uri: &Uri) -> Option<&[u8]> {
+pub(crate) fn host(uri: &Uri) -> Option<&[u8]> {
     let authority = uri.authority()?.as_str();
     Some(authority.rsplit_once('@').map_or(authority, |(_, host)| host).as_bytes())
 }
@@ -116,6 +122,17 @@ mod tests {
         for (i, one) in all.iter().enumerate() {
             assert!(all[i + 1..].iter().all(|other| other != one), "{i}");
         }
+    }
+
+    #[test]
+    fn cookies_are_one_value_however_they_are_split() {
+        let cookies = |lines: &[&str]| {
+            let lines: Vec<_> = lines.iter().map(|line| ("cookie", *line)).collect();
+            written(&["cookie"], "/", &lines).expect("cookies")
+        };
+        assert_eq!(cookies(&["a=1", "b=2"]), cookies(&["a=1; b=2"]));
+        assert_ne!(cookies(&["b=2", "a=1"]), cookies(&["a=1; b=2"]));
+        assert!(written(&["cookie"], "/", &[]).is_err());
     }
 
     #[test]

@@ -5,8 +5,8 @@ use std::time::Duration;
 use leasehold::{LeaseStore, Usage};
 use tokio::time::{Instant, interval};
 
-/// How often the store is looked at.
-const LOOK_EVERY: Duration = Duration::from_secs(10);
+/// How often the store is looked at, which costs some loads for each thread. Arbitrary.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// How long the same warning is not repeated.
 const QUIET: Duration = Duration::from_secs(60 * 60);
