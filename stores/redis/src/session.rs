@@ -1,8 +1,10 @@
 //! One call, from its command to its answer, within its time.
 
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::{Either, select};
 use redis::{Cmd, ErrorKind, RedisError, ServerErrorKind, Value};
 use tokio::time::{Instant, sleep, timeout_at};
 
@@ -119,7 +121,14 @@ impl Line {
         until: Instant,
     ) -> Result<Result<Value, RedisError>, Failure> {
         let asked = Instant::now();
-        let answer = timeout_at(until, self.connection.send(command)).await;
+        let ended = self.connection.ended();
+        let answer = async {
+            match select(pin!(self.connection.send(command)), pin!(ended)).await {
+                Either::Left((answer, _)) => answer,
+                Either::Right((error, _)) => Err(error),
+            }
+        };
+        let answer = timeout_at(until, answer).await;
         self.judge(asked, answer.ok())
     }
 
