@@ -2,7 +2,6 @@
 //!
 //! Retries nothing and watches nothing: that is `link`'s.
 
-use std::future::{Future, pending};
 use std::time::Duration;
 
 use redis::aio::MultiplexedConnection;
@@ -12,9 +11,8 @@ use redis::cluster_routing::{
     MultipleNodeRoutingInfo, Route, RoutingInfo, SingleNodeRoutingInfo, SlotAddr,
 };
 use redis::sentinel::{SentinelClient, SentinelClientBuilder, SentinelServerType};
-use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, RedisError, RedisResult, Value};
+use redis::{AsyncConnectionConfig, Client, Cmd, ConnectionInfo, RedisResult, Value};
 use tokio::sync::Mutex;
-use tokio::time::sleep;
 
 use crate::authority;
 use crate::config::{ConfigError, RedisConfig};
@@ -26,10 +24,6 @@ const CLUSTER_RETRIES: u32 = 8;
 
 /// Longest pause between two of these, in milliseconds.
 const CLUSTER_RETRY_PAUSE_MS: u64 = 50;
-
-/// Pause before a connection that has not answered is asked whether it is there at all. Arbitrary:
-/// long beside what an answer takes, short beside a call's time.
-const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// Makes connections.
 pub(crate) struct Dialer {
@@ -196,29 +190,6 @@ fn name(endpoint: &Endpoint) -> String {
 }
 
 impl Connection {
-    /// Ends when the connection to one server has. A command that is handed over just as the
-    /// client's own task ends, because the server has closed the connection, may stay unanswered
-    /// for ever: tokio's channel keeps what was put into it while its receiver was dropped. Whoever
-    /// asks after that is told, so it asks.
-    pub(crate) fn ended(&self) -> impl Future<Output = RedisError> + use<> {
-        let one = match self {
-            Self::One(one) => Some(one.clone()),
-            // It looks after its nodes' connections, and has a time limit of its own.
-            Self::Cluster(_) => None,
-        };
-        async move {
-            let Some(mut one) = one else { return pending().await };
-            // Ends: with the connection, or with its caller's patience.
-            loop {
-                sleep(LOOK_PAUSE).await;
-                match one.send_packed_command(&redis::cmd("PING")).await {
-                    Err(error) if error.is_io_error() => return error,
-                    _ => {}
-                }
-            }
-        }
-    }
-
     /// Sends a command to where its key lives, and waits for the reply.
     pub(crate) async fn send(&mut self, command: &Cmd) -> RedisResult<Value> {
         match self {

@@ -1,5 +1,6 @@
 //! One call, from its command to its answer, within its time.
 
+use std::future::{Future, pending};
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,6 +17,10 @@ use crate::script::{Argument, Script};
 
 /// Pause before a cluster's client is asked again for a node that it has lost. Arbitrary.
 const NODE_PAUSE: Duration = Duration::from_millis(10);
+
+/// Pause before a connection that has not answered is asked whether it is there at all. Arbitrary:
+/// long beside what an answer takes, short beside a call's time.
+const LOOK_PAUSE: Duration = Duration::from_millis(100);
 
 /// A script with its key and its arguments.
 pub(crate) struct Call<'a> {
@@ -121,7 +126,7 @@ impl Line {
         until: Instant,
     ) -> Result<Result<Value, RedisError>, Failure> {
         let asked = Instant::now();
-        let ended = self.connection.ended();
+        let ended = end(&self.connection);
         let answer = async {
             match select(pin!(self.connection.send(command)), pin!(ended)).await {
                 Either::Left((answer, _)) => answer,
@@ -175,6 +180,29 @@ impl Line {
             }
         }
         Ok(answer)
+    }
+}
+
+/// Ends when the connection to one server has. A command that is handed over just as the client's
+/// own task ends, because the server has closed the connection, may stay unanswered for ever:
+/// tokio's channel keeps what was put into it while its receiver was dropped. Whoever asks after
+/// that is told, so it asks.
+fn end(connection: &Connection) -> impl Future<Output = RedisError> + use<> {
+    let one = match connection {
+        Connection::One(one) => Some(one.clone()),
+        // It looks after its nodes' connections, and has a time limit of its own.
+        Connection::Cluster(_) => None,
+    };
+    async move {
+        let Some(mut one) = one else { return pending().await };
+        // Ends: with the connection, or with its caller's patience.
+        loop {
+            sleep(LOOK_PAUSE).await;
+            match one.send_packed_command(&redis::cmd("PING")).await {
+                Err(error) if error.is_io_error() => return error,
+                _ => {}
+            }
+        }
     }
 }
 

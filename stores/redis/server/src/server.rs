@@ -43,23 +43,16 @@ impl Server {
     #[must_use]
     pub fn start_with(arguments: impl Fn(u16, &Path) -> Vec<String>) -> Self {
         assert_is_installed();
-        let mut refusals = Vec::new();
-        for _ in 0..TRIES {
+        first_start(|| {
             let folder = tempfile::tempdir().expect("a temporary folder can be made");
             let port = free_port();
             let mut all = arguments(port, folder.path());
             // The name of a configuration file comes before everything else.
             let at = usize::from(all.first().is_some_and(|first| !first.starts_with("--")));
             all.splice(at..at, placing(port, folder.path()));
-            match Keeper::start(&all) {
-                Ok(keeper) => {
-                    let keeper = Mutex::new(Some(keeper));
-                    return Self { port, arguments: all, keeper, folder };
-                }
-                Err(log) => refusals.push(log),
-            }
-        }
-        panic!("redis-server does not start:\n{}", refusals.join("\n"));
+            let keeper = Mutex::new(Some(Keeper::start(&all)?));
+            Ok(Self { port, arguments: all, keeper, folder })
+        })
     }
 
     /// The port on the loopback address.
@@ -133,17 +126,8 @@ impl Server {
     ///
     /// If it does not start.
     pub fn start_again(&self) {
-        let mut refusals = Vec::new();
-        for _ in 0..TRIES {
-            match Keeper::start(&self.arguments) {
-                Ok(keeper) => {
-                    *self.keeper() = Some(keeper);
-                    return;
-                }
-                Err(log) => refusals.push(log),
-            }
-        }
-        panic!("redis-server does not start again:\n{}", refusals.join("\n"));
+        let keeper = first_start(|| Keeper::start(&self.arguments));
+        *self.keeper() = Some(keeper);
     }
 
     fn signal(&self, name: &str) {
@@ -153,6 +137,22 @@ impl Server {
     fn keeper(&self) -> MutexGuard<'_, Option<Keeper>> {
         self.keeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// What the first start gives that succeeds.
+///
+/// # Panics
+///
+/// If none does, with what all of them have logged.
+fn first_start<T>(mut start: impl FnMut() -> Result<T, String>) -> T {
+    let mut refusals = Vec::new();
+    for _ in 0..TRIES {
+        match start() {
+            Ok(started) => return started,
+            Err(log) => refusals.push(log),
+        }
+    }
+    panic!("redis-server does not start:\n{}", refusals.join("\n"));
 }
 
 /// Where it listens, and where its files go. Nothing is written to disk unless arguments say so.
